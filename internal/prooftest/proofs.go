@@ -23,7 +23,8 @@ import (
 type Proof struct {
 	Name  string
 	About string // one sentence
-	Seeds uint64 // after the last seed there is nothing new; 0: there is no last
+	// the number of seeds of an exhaustive proof: later seeds add nothing; 0 if every seed is new
+	Seeds uint64
 	// Run runs one seed, for a few seconds at most. Files that must be on a real disk go into dir,
 	// which is empty.
 	Run func(seed uint64, dir string) Result
@@ -48,49 +49,71 @@ type Tally struct {
 // Proofs returns all proofs over whole stores. The tests in storetest run them for seconds.
 func Proofs() []Proof {
 	return []Proof{
-		{Name: "model", About: "Random histories in memory, with crashes. Each read is compared with a map from key to versions.", Run: func(seed uint64, _ string) Result {
+		{Name: "model", About: "Random histories in memory, with crashes. Each read is compared with a map from key " +
+			"to versions.", Run: func(seed uint64, _ string) Result {
 			return exploreOne(history.NewRunner(history.RandomSettings(seed)), 1500)
 		}},
-		{Name: "bulk", About: "Like model, with large write batches: many operations in little time.", Run: func(seed uint64, _ string) Result {
-			return exploreOne(history.NewRunner(history.BulkSettings(seed)), 100)
-		}},
-		{Name: "background", About: "Like model, with flushes and compactions in the background.", Run: func(seed uint64, _ string) Result {
-			r := exploreOne(history.NewRunner(history.BackgroundSettings(seed)), 1500)
-			r.Alone = false // depends on the timing of background work
-			return r
-		}},
-		{Name: "options", About: "One history under many sets of options, including background work. All answers must be equal.", Run: func(seed uint64, _ string) Result {
+		{Name: "bulk", About: "Like model, with large write batches: many operations in little time.",
+			Run: func(seed uint64, _ string) Result {
+				return exploreOne(history.NewRunner(history.BulkSettings(seed)), 100)
+			}},
+		{Name: "background", About: "Like model, with flushes and compactions in the background.",
+			Run: func(seed uint64, _ string) Result {
+				r := exploreOne(history.NewRunner(history.BackgroundSettings(seed)), 1500)
+				r.Alone = false // depends on the timing of background work
+				return r
+			}},
+		{Name: "options", About: "One history under many sets of options, including background work. All answers " +
+			"must be equal.", Run: func(seed uint64, _ string) Result {
 			c, failed, err := history.EqualAnswers(seed, 400)
 			return Result{Err: err, Script: failed, Tallies: tallies(&c)}
 		}},
-		{Name: "disk", About: "Like model, on the machine's file system, without crashes.", Run: func(seed uint64, dir string) Result {
-			r := exploreOne(history.NewDiskRunner(history.RandomSettings(seed), vfs.OS, filepath.Join(dir, "store")), 400)
-			r.Alone = false
-			return r
-		}},
-		{Name: "crashes", About: "Kills, power cuts and torn power cuts at random disk changes. Each resulting store is opened and compared.", Run: func(seed uint64, _ string) Result {
+		{Name: "disk", About: "Like model, on the machine's file system, without crashes.",
+			Run: func(seed uint64, dir string) Result {
+				r := exploreOne(history.NewDiskRunner(history.RandomSettings(seed), vfs.OS,
+					filepath.Join(dir, "store")), 400)
+				r.Alone = false
+				return r
+			}},
+		{Name: "crashes", About: "Kills, power cuts and torn power cuts at random disk changes. Each resulting store " +
+			"is opened and compared.", Run: func(seed uint64, _ string) Result {
 			return crashesOne(crash.RandomCrashes(seed))
 		}},
-		{Name: "inside", About: "Like crashes, with flushes and writes inside merges and delta compactions of the same table.", Run: func(seed uint64, _ string) Result {
+		{Name: "inside", About: "Like crashes, with flushes and writes inside merges and delta compactions of the " +
+			"same table.", Run: func(seed uint64, _ string) Result {
 			return crashesOne(crash.RandomInside(seed))
 		}},
-		{Name: "states", About: "Crashes at random disk changes. Many possible disk states are opened: each unsynced change lost, kept or torn, or a sync ignored.", Run: statesOne},
-		{Name: "recovery", About: "Crashes at every disk change of a recovery, and of the recovery after that.", Run: recoveryOne},
-		{Name: "sequences", About: "All sequences of three operations on a table of three keys, with a crash at every disk change.", Run: sequencesOne},
-		{Name: "damage", About: "One damaged byte in a closed store. Every answer must be correct or report the damage.", Run: damageOne},
-		{Name: "salvage", About: "Closed stores damaged in several places and salvaged. The new store must have every row that the damaged one could return, no wrong value, and a report of what it lacks.", Run: salvageOne},
-		{Name: "salvage-large", About: "Like salvage, of stores with ten thousands of rows in many rowsets with several deltas.", Run: salvageLargeOne},
-		{Name: "bits", About: "Every bit of a closed 1 MiB store flipped, one in 1,024 bits per seed. The flip must be found or repaired, or the bit unused.", Run: bitsOne},
-		{Name: "foreign", About: "One file of a store missing, truncated, extended, older, swapped or of another store. Every answer must be correct or report the damage.", Run: foreignOne},
-		{Name: "faults", About: "Every file system call of a trace fails, reads too, in every way a disk can fail. No acknowledged batch may be lost.", Run: faultsOne},
-		{Name: "isolation", About: "Concurrent transactions over lists and sets, with flushes and compactions. Some order of them must explain all that they have read.", Run: isolationOne},
-		{Name: "followers", About: "Followers next to a writer: all interleavings of short traces, random ones of long traces, full disks, power cuts, damage, and killed processes.", Run: followersOne},
-		{Name: "follower-pauses", About: "A follower and a short trace of its writer, in all interleavings in which the writer goes on once within each open or refresh. They end after the last seed.",
+		{Name: "states", About: "Crashes at random disk changes. Many possible disk states are opened: each unsynced " +
+			"change lost, kept or torn, or a sync ignored.", Run: statesOne},
+		{Name: "recovery", About: "Crashes at every disk change of a recovery, and of the recovery after that.",
+			Run: recoveryOne},
+		{Name: "sequences", About: "All sequences of three operations on a table of three keys, with a crash at " +
+			"every disk change.", Run: sequencesOne},
+		{Name: "damage", About: "One damaged byte in a closed store. Every answer must be correct or report the " +
+			"damage.", Run: damageOne},
+		{Name: "salvage", About: "Closed stores damaged in several places and salvaged. The new store must have " +
+			"every row that the damaged one could return, no wrong value, and a report of what it lacks.",
+			Run: salvageOne},
+		{Name: "salvage-large", About: "Like salvage, of stores with ten thousands of rows in many rowsets with " +
+			"several deltas.", Run: salvageLargeOne},
+		{Name: "bits", About: "Every bit of a closed 1 MiB store flipped, one in 1,024 bits per seed. The flip must " +
+			"be found or repaired, or the bit unused.", Run: bitsOne},
+		{Name: "foreign", About: "One file of a store missing, truncated, extended, older, swapped or of another " +
+			"store. Every answer must be correct or report the damage.", Run: foreignOne},
+		{Name: "faults", About: "Every file system call of a trace fails, reads too, in every way a disk can fail. " +
+			"No acknowledged batch may be lost.", Run: faultsOne},
+		{Name: "isolation", About: "Concurrent transactions over lists and sets, with flushes and compactions. Some " +
+			"order of them must explain all that they have read.", Run: isolationOne},
+		{Name: "followers", About: "Followers next to a writer: all interleavings of short traces, random ones of " +
+			"long traces, full disks, power cuts, damage, and killed processes.", Run: followersOne},
+		{Name: "follower-pauses", About: "A follower and a short trace of its writer, in all interleavings in which " +
+			"the writer goes on once within each open or refresh. They end after the last seed.",
 			Seeds: followers.Slices, Run: func(seed uint64, _ string) Result {
 				c, err := followers.Slice(seed - 1)
 				return Result{Err: err, Tallies: followerTallies(&c)}
 			}},
-		{Name: "kill", About: "The real command killed repeatedly, at random times and at chosen system calls. No acknowledged batch may be lost.", Run: killOne},
+		{Name: "kill", About: "The real command killed repeatedly, at random times and at chosen system calls. No " +
+			"acknowledged batch may be lost.", Run: killOne},
 	}
 }
 
@@ -100,14 +123,17 @@ func exploreOne(r *history.Runner, steps int64) Result {
 }
 
 func tallies(c *history.Counts) []Tally {
-	return []Tally{{1, "histories"}, {c.Steps, "steps"}, {c.Batches, "batches"}, {c.Operations, "operations"}, {c.Bulk, "bulk calls"}, {c.Transactions, "transactions"}, {c.Conflicts, "conflicts"}, {c.Reads, "reads"},
+	return []Tally{{1, "histories"}, {c.Steps, "steps"}, {c.Batches, "batches"}, {c.Operations, "operations"},
+		{c.Bulk, "bulk calls"}, {c.Transactions, "transactions"}, {c.Conflicts, "conflicts"}, {c.Reads, "reads"},
 		{c.Flushes, "flushes"}, {c.Merges, "merges"}, {c.Crashes, "crashes"}}
 }
 
 func crashesOne(x crash.Crashes) Result {
 	script, c, err := x.Run()
-	return Result{Err: err, Script: script, Tallies: []Tally{{1, "histories"}, {c.Inside, "flushes inside compactions"}, {c.Changes, "disk changes"}, {c.Kills, "kills"},
-		{c.Cuts, "power cuts"}, {c.Torn, "torn power cuts"}, {c.Steps, "steps after recovery"}}}
+	return Result{Err: err, Script: script,
+		Tallies: []Tally{{1, "histories"}, {c.Inside, "flushes inside compactions"},
+			{c.Changes, "disk changes"}, {c.Kills, "kills"},
+			{c.Cuts, "power cuts"}, {c.Torn, "torn power cuts"}, {c.Steps, "steps after recovery"}}}
 }
 
 func statesOne(seed uint64, _ string) Result {
@@ -140,8 +166,9 @@ func damageOne(seed uint64, _ string) Result {
 			errs = append(errs, fmt.Errorf("%v: %w", flip, err))
 		}
 	}
-	return Result{Err: errors.Join(errs...), Script: d.Script(), Tallies: []Tally{{1, "stores"}, {c.Flips, "flips"}, {c.Refused, "not opened"},
-		{c.Errors, "reads refused"}, {c.Answered, "answered"}}}
+	return Result{Err: errors.Join(errs...), Script: d.Script(),
+		Tallies: []Tally{{1, "stores"}, {c.Flips, "flips"}, {c.Refused, "not opened"},
+			{c.Errors, "reads refused"}, {c.Answered, "answered"}}}
 }
 
 // salvageOne creates a store and salvages 50 damaged copies. Most stores are tiny; one in eight has
@@ -188,8 +215,10 @@ func salvageCopies(d *damage.Store, seed uint64, copies int) Result {
 			errs = append(errs, fmt.Errorf("%v: %w", s, err))
 		}
 	}
-	return Result{Err: errors.Join(errs...), Script: d.Script(), Tallies: []Tally{{1, "stores"}, {c.Harms, "harms"}, {c.Salvaged, "salvaged"}, {c.Whole, "without a loss"},
-		{c.Kept, "rows compared"}, {c.Filled, "rows with NULL"}, {c.Lost, "rows lost"}, {c.Readable, "rows that the damaged store returned"}}}
+	return Result{Err: errors.Join(errs...), Script: d.Script(),
+		Tallies: []Tally{{1, "stores"}, {c.Harms, "harms"}, {c.Salvaged, "salvaged"}, {c.Whole, "without a loss"},
+			{c.Kept, "rows compared"}, {c.Filled, "rows with NULL"}, {c.Lost, "rows lost"},
+			{c.Readable, "rows that the damaged store returned"}}}
 }
 
 // bitsOne flips the bits of one slice of a store.
@@ -200,8 +229,10 @@ func bitsOne(seed uint64, _ string) Result {
 		return Result{Err: err}
 	}
 	c, err := b.Slice(slice, func(damage.BitCounts) bool { return true })
-	return Result{Err: err, Script: b.Script(), Tallies: []Tally{{c.Flips, "bits"}, {c.Opened, "openings"}, {c.Refused, "not opened"}, {c.Errors, "reads refused"},
-		{c.Repaired, "repaired"}, {c.Found, "found"}, {c.Unused, "unused"}}}
+	return Result{Err: err, Script: b.Script(),
+		Tallies: []Tally{{c.Flips, "bits"}, {c.Opened, "openings"},
+			{c.Refused, "not opened"}, {c.Errors, "reads refused"},
+			{c.Repaired, "repaired"}, {c.Found, "found"}, {c.Unused, "unused"}}}
 }
 
 // foreignOne applies every kind of harm to every file of a store, closed and killed.
@@ -220,8 +251,9 @@ func foreignOne(seed uint64, _ string) Result {
 			errs = append(errs, fmt.Errorf("%v: %w", h, err))
 		}
 	}
-	return Result{Err: errors.Join(errs...), Tallies: []Tally{{1, "stores"}, {total.Harms, "harms"}, {total.Refused, "not opened"},
-		{total.Errors, "reads refused"}, {total.Answered, "answered"}}}
+	return Result{Err: errors.Join(errs...),
+		Tallies: []Tally{{1, "stores"}, {total.Harms, "harms"}, {total.Refused, "not opened"},
+			{total.Errors, "reads refused"}, {total.Answered, "answered"}}}
 }
 
 // faultSlices is the number of seeds that share a trace. A seed has few faults, since each poisoned
@@ -259,7 +291,8 @@ func killOne(seed uint64, dir string) Result {
 		return Result{Err: err}
 	}
 	c, err := kill.Life{Seed: seed, Dir: dir, Binary: binary, Kills: 50}.Run()
-	return Result{Err: err, Tallies: []Tally{{c.Kills, "kills"}, {c.Calls, "at a system call"}, {c.Torn, "torn logs"}, {c.Finished, "completed processes"},
+	return Result{Err: err, Tallies: []Tally{{c.Kills, "kills"}, {c.Calls, "at a system call"}, {c.Torn, "torn logs"},
+		{c.Finished, "completed processes"},
 		{c.Batches, "acknowledged batches"}, {c.Ahead, "unacknowledged batches"}, {c.Reads, "tables read"}}}
 }
 
@@ -273,18 +306,22 @@ func (r *Result) Shortened(within time.Duration) *script.Script {
 }
 
 func recoveryTallies(c *crash.RecoveryCounts) []Tally {
-	return []Tally{{1, "traces"}, {c.Recoveries, "recoveries"}, {c.Changes, "disk changes by them"}, {c.States.Opened, "states"}, {c.States.Steps, "steps"}}
+	return []Tally{{1, "traces"}, {c.Recoveries, "recoveries"}, {c.Changes, "disk changes by them"},
+		{c.States.Opened, "states"}, {c.States.Steps, "steps"}}
 }
 
 func stateTallies(c *crash.StateCounts) []Tally {
-	return []Tally{{c.States, "states"}, {1, "histories"}, {c.Steps, "steps"}, {c.Changes, "disk changes"}, {c.Points, "crash points"}, {c.Opened, "opened"},
-		{c.Readers, "opened read-only"}, {c.IgnoredSync, "with ignored syncs"}, {c.Refused, "refused after ignored syncs"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight found"}}
+	return []Tally{{c.States, "states"}, {1, "histories"}, {c.Steps, "steps"}, {c.Changes, "disk changes"},
+		{c.Points, "crash points"}, {c.Opened, "opened"},
+		{c.Readers, "opened read-only"}, {c.IgnoredSync, "with ignored syncs"},
+		{c.Refused, "refused after ignored syncs"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight found"}}
 }
 
 // isolationOne runs some thousand transactions.
 func isolationOne(seed uint64, _ string) Result {
 	c, err := isolation.Run(seed, 4000)
-	return Result{Err: err, Tallies: []Tally{{c.Transactions, "transactions"}, {c.Conflicts, "conflicts"}, {c.Reads, "reads"}, {c.Jobs, "flushes and compactions"}}}
+	return Result{Err: err, Tallies: []Tally{{c.Transactions, "transactions"}, {c.Conflicts, "conflicts"},
+		{c.Reads, "reads"}, {c.Jobs, "flushes and compactions"}}}
 }
 
 // sequencesOfSeed is the number of sequences of one seed.
@@ -307,7 +344,8 @@ func sequencesOne(seed uint64, _ string) Result {
 		}
 		sequences += min(c.Points, 1)
 	}
-	return Result{Tallies: []Tally{{sequences, "sequences"}, {total.Points, "crash points"}, {total.States, "states"}, {total.Opened, "opened"},
+	return Result{Tallies: []Tally{{sequences, "sequences"}, {total.Points, "crash points"},
+		{total.States, "states"}, {total.Opened, "opened"},
 		{sequencesOfSeed - sequences, "refused sequences"}}}
 }
 
@@ -331,6 +369,8 @@ func followersOne(seed uint64, dir string) (res Result) {
 }
 
 func followerTallies(c *followers.Counts) []Tally {
-	return []Tally{{c.Refreshes, "refreshes"}, {c.Opens, "opens"}, {c.Inside, "with a writer inside"}, {c.Operations, "operations of writers"}, {c.TooOld, "reads too old"},
-		{c.Locked, "locked"}, {c.Kills, "kills"}, {c.Cuts, "power cuts"}, {c.Full, "steps on a full disk"}, {c.Damaged, "damaged stores"}}
+	return []Tally{{c.Refreshes, "refreshes"}, {c.Opens, "opens"}, {c.Inside, "with a writer inside"},
+		{c.Operations, "operations of writers"}, {c.TooOld, "reads too old"},
+		{c.Locked, "locked"}, {c.Kills, "kills"}, {c.Cuts, "power cuts"}, {c.Full, "steps on a full disk"},
+		{c.Damaged, "damaged stores"}}
 }

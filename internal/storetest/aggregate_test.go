@@ -76,8 +76,10 @@ func aggregated(t *testing.T, table *oribi.Table, aggregates []oribi.Aggregate, 
 
 func TestAggregateOfNullsIsNull(t *testing.T) {
 	store, table := aggregateTable(t, nil)
-	all := []oribi.Aggregate{oribi.CountRows(), oribi.CountOf("i"), oribi.CountOf("k"), oribi.SumOf("i"), oribi.SumOf("d"), oribi.SumOf("f"),
-		oribi.MinOf("s"), oribi.MaxOf("i"), oribi.AvgOf("i"), oribi.AvgOf("d"), oribi.AvgOf("f"), oribi.SumOfProduct(oribi.Col("i"), oribi.Col("k"))}
+	all := []oribi.Aggregate{oribi.CountRows(), oribi.CountOf("i"), oribi.CountOf("k"), oribi.SumOf("i"),
+		oribi.SumOf("d"), oribi.SumOf("f"),
+		oribi.MinOf("s"), oribi.MaxOf("i"), oribi.AvgOf("i"), oribi.AvgOf("d"), oribi.AvgOf("f"),
+		oribi.SumOfProduct(oribi.Col("i"), oribi.Col("k"))}
 	const none = "NULL NULL NULL NULL NULL NULL NULL NULL NULL]"
 	if got := aggregated(t, table, all); got != "[0 0 0 "+none {
 		t.Errorf("without rows: %s", got)
@@ -86,7 +88,8 @@ func TestAggregateOfNullsIsNull(t *testing.T) {
 		t.Errorf("groups without rows: %s", got)
 	}
 	insert(t, store, table, oribi.Row{}, oribi.Row{"s": ""}, oribi.Row{})
-	if got, want := aggregated(t, table, all, oribi.GroupBy("s")), "[1 0 1 NULL NULL NULL  NULL NULL NULL NULL NULL]\n<nil>[2 0 2 "+none; got != want {
+	if got, want := aggregated(t, table, all, oribi.GroupBy("s")),
+		"[1 0 1 NULL NULL NULL  NULL NULL NULL NULL NULL]\n<nil>[2 0 2 "+none; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -95,14 +98,17 @@ func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 	store, table := aggregateTable(t, nil)
 	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	insert(t, store, table,
-		oribi.Row{"i": 1, "u": uint64(math.MaxUint64), "d": 1.25, "e": 1, "f": 0.1, "g": 0.5, "s": "x", "b": true, "day": day},
-		oribi.Row{"i": 2, "u": 1, "d": -7.75, "e": 2, "f": 0.2, "g": 0.25, "s": "é", "b": false, "day": day.AddDate(0, 0, 1)},
+		oribi.Row{"i": 1, "u": uint64(math.MaxUint64), "d": 1.25, "e": 1, "f": 0.1, "g": 0.5,
+			"s": "x", "b": true, "day": day},
+		oribi.Row{"i": 2, "u": 1, "d": -7.75, "e": 2, "f": 0.2, "g": 0.25, "s": "é",
+			"b": false, "day": day.AddDate(0, 0, 1)},
 		oribi.Row{"i": 4, "u": 1, "d": 0.01, "e": 2, "f": 0.7, "g": 1, "s": "a"})
 	r, err := table.Aggregate(t.Context(), []oribi.Aggregate{
 		oribi.CountOf("b"), oribi.SumOf("i"), oribi.SumOf("u"), oribi.SumOf("d"), oribi.SumOf("f"), oribi.SumOf("g"),
 		oribi.AvgOf("i"), oribi.AvgOf("u"), oribi.AvgOf("d"), oribi.AvgOf("e"), oribi.AvgOf("f"),
 		oribi.MinOf("u"), oribi.MaxOf("d"), oribi.MinOf("g"), oribi.MaxOf("s"), oribi.MaxOf("b"), oribi.MinOf("day"),
-		oribi.SumOfProduct(oribi.Col("i").Times(0.5)), oribi.SumOfProduct(oribi.Col("d"), oribi.Col("i").Neg().Plus(oribi.NewDecimal(1, 1))),
+		oribi.SumOfProduct(oribi.Col("i").Times(0.5)),
+		oribi.SumOfProduct(oribi.Col("d"), oribi.Col("i").Neg().Plus(oribi.NewDecimal(1, 1))),
 		oribi.SumOfProduct(oribi.Col("d"), oribi.Col("f"))})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +118,8 @@ func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 		int64(2), batch.Int128Of(7), batch.Int128{Lo: 1, Hi: 1}, decimal(-649, 2), 1.0, 1.75,
 		7.0 / 3, (math.MaxUint64 + 2.0) / 3, decimal(-216333333, 8), decimal(167, 2), 1.0 / 3,
 		uint64(1), decimal(125, 2), float32(0.25), "é", true, day,
-		decimal(35, 1), decimal(-1125+14725-39, 3), -1.4180000000000001} { // the last one is the sum of rounded products
+		// the last one is the sum of rounded products
+		decimal(35, 1), decimal(-1125+14725-39, 3), -1.4180000000000001} {
 		if got := r.Groups[0].Values[i].Any(); got != want {
 			t.Errorf("%s is %v (%T), want %v (%T)", r.Columns[i].Name, got, got, want, want)
 		}
@@ -131,7 +138,9 @@ func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 func TestAggregateValueConversions(t *testing.T) {
 	store, table := aggregateTable(t, nil)
 	insert(t, store, table, oribi.Row{"u": uint64(math.MaxUint64), "d": 1.5, "f": 2.5, "s": "x"})
-	r, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("u"), oribi.SumOf("d"), oribi.SumOf("f"), oribi.MinOf("s"), oribi.SumOf("i"), oribi.CountRows()})
+	r, err := table.Aggregate(t.Context(),
+		[]oribi.Aggregate{oribi.SumOf("u"), oribi.SumOf("d"), oribi.SumOf("f"), oribi.MinOf("s"),
+			oribi.SumOf("i"), oribi.CountRows()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,10 +152,13 @@ func TestAggregateValueConversions(t *testing.T) {
 		got = append(got, fmt.Sprint(v, v.IsNull(), i, err1, d, err2, f, err3))
 	}
 	want := []string{
-		"18446744073709551615 false -1 oribi: 18446744073709551615 as int64: out of range 18446744073709551615 <nil> 1.8446744073709552e+19 <nil>",
+		"18446744073709551615 false -1 oribi: 18446744073709551615 as int64: out of range 18446744073709551615 <nil> " +
+			"1.8446744073709552e+19 <nil>",
 		"1.50 false 0 oribi: the value, a batch.Decimal, is not an integer 1.50 <nil> 1.5 <nil>",
-		"2.5 false 0 oribi: the value, a float64, is not an integer 0 oribi: the value, a float64, is not a decimal 2.5 <nil>",
-		"x false 0 oribi: the value, a string, is not an integer 0 oribi: the value, a string, is not a decimal 0 oribi: the value, a string, is not a number",
+		"2.5 false 0 oribi: the value, a float64, is not an integer 0 oribi: the value, a float64, is not a decimal " +
+			"2.5 <nil>",
+		"x false 0 oribi: the value, a string, is not an integer 0 oribi: the value, a string, is not a decimal 0 " +
+			"oribi: the value, a string, is not a number",
 		"NULL true 0 oribi: the value is NULL 0 oribi: the value is NULL 0 oribi: the value is NULL",
 		"1 false 1 <nil> 1 <nil> 1 <nil>"}
 	if !slices.Equal(got, want) {
@@ -159,7 +171,8 @@ func TestAggregateOverflow(t *testing.T) {
 	most := batch.Int128{Lo: math.MaxUint64, Hi: math.MaxInt64}
 	digits := oribi.Decimal{Unscaled: batch.Pow10(38).Neg(), Scale: 2}
 	digits.Unscaled, _ = digits.Unscaled.Add(batch.Int128Of(1))
-	insert(t, store, table, oribi.Row{"w": most, "e": digits, "i": 1}, oribi.Row{"w": 1, "e": oribi.NewDecimal(-1, 2)}, oribi.Row{"w": -1})
+	insert(t, store, table, oribi.Row{"w": most, "e": digits, "i": 1},
+		oribi.Row{"w": 1, "e": oribi.NewDecimal(-1, 2)}, oribi.Row{"w": -1})
 	for name, c := range map[string]struct {
 		a    oribi.Aggregate
 		want string // "": ErrOverflow
@@ -180,7 +193,8 @@ func TestAggregateOverflow(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", name, r, err, c.want)
 		}
 	}
-	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("w")}, oribi.Where(oribi.Ge("k", 0), oribi.Le("k", 1))); !errors.Is(err, oribi.ErrOverflow) {
+	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("w")},
+		oribi.Where(oribi.Ge("k", 0), oribi.Le("k", 1))); !errors.Is(err, oribi.ErrOverflow) {
 		t.Errorf("sum: %v, want ErrOverflow", err)
 	}
 }
@@ -192,15 +206,24 @@ func TestAggregateErrorsNameTableAndColumn(t *testing.T) {
 		a    oribi.Aggregate
 		opts []oribi.AggregateOption
 	}{
-		`oribi: table "t": sum(x): column "x": no such column; there is`:                         {oribi.ErrNoColumn, oribi.SumOf("x"), nil},
-		`oribi: table "t": count(x): column "x": no such column; there is`:                       {oribi.ErrNoColumn, oribi.CountOf("x"), nil},
-		`oribi: table "t": group by: column "x": no such column; there is`:                       {oribi.ErrNoColumn, oribi.SumOf("i"), []oribi.AggregateOption{oribi.GroupBy("k", "x")}},
-		`oribi: table "t": group by: column "k" appears twice`:                                   {oribi.ErrSchema, oribi.SumOf("i"), []oribi.AggregateOption{oribi.GroupBy("k", "k")}},
-		`oribi: table "t": sum(s): column "s": type string cannot be added`:                      {oribi.ErrSchema, oribi.SumOf("s"), nil},
-		`oribi: table "t": avg(day): column "day": type date cannot be added`:                    {oribi.ErrSchema, oribi.AvgOf("day"), nil},
-		`oribi: table "t": min(a): type`:                                                         {oribi.ErrSchema, oribi.MinOf("a"), nil},
-		`oribi: table "t": sum(k): column "k": a string is not a constant of a term`:             {oribi.ErrSchema, oribi.SumOfProduct(oribi.Col("k").Plus("1").Plus(0.5)), nil},
-		`oribi: table "t": sum(d * (0.00000000000000000000000000000000000001 + d)): 40 decimals`: {oribi.ErrSchema, oribi.SumOfProduct(oribi.Col("d"), oribi.Col("d").Plus(oribi.NewDecimal(1, 38))), nil},
+		`oribi: table "t": sum(x): column "x": no such column; there is`: {oribi.ErrNoColumn,
+			oribi.SumOf("x"), nil},
+		`oribi: table "t": count(x): column "x": no such column; there is`: {oribi.ErrNoColumn,
+			oribi.CountOf("x"), nil},
+		`oribi: table "t": group by: column "x": no such column; there is`: {oribi.ErrNoColumn,
+			oribi.SumOf("i"), []oribi.AggregateOption{oribi.GroupBy("k", "x")}},
+		`oribi: table "t": group by: column "k" appears twice`: {oribi.ErrSchema,
+			oribi.SumOf("i"), []oribi.AggregateOption{oribi.GroupBy("k", "k")}},
+		`oribi: table "t": sum(s): column "s": type string cannot be added`: {oribi.ErrSchema,
+			oribi.SumOf("s"), nil},
+		`oribi: table "t": avg(day): column "day": type date cannot be added`: {oribi.ErrSchema,
+			oribi.AvgOf("day"), nil},
+		`oribi: table "t": min(a): type`: {oribi.ErrSchema,
+			oribi.MinOf("a"), nil},
+		`oribi: table "t": sum(k): column "k": a string is not a constant of a term`: {oribi.ErrSchema,
+			oribi.SumOfProduct(oribi.Col("k").Plus("1").Plus(0.5)), nil},
+		`oribi: table "t": sum(d * (0.00000000000000000000000000000000000001 + d)): 40 decimals`: {oribi.ErrSchema,
+			oribi.SumOfProduct(oribi.Col("d"), oribi.Col("d").Plus(oribi.NewDecimal(1, 38))), nil},
 	} {
 		_, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows(), c.a}, c.opts...)
 		if !errors.Is(err, c.is) || !strings.HasPrefix(fmt.Sprint(err), want) {
@@ -216,7 +239,8 @@ func TestAggregateErrorsNameTableAndColumn(t *testing.T) {
 			}
 		}
 	}
-	if _, err := table.Aggregate(t.Context(), nil, oribi.GroupBy("s")); !strings.Contains(fmt.Sprint(err), `oribi: table "t": `) || !strings.Contains(fmt.Sprint(err), "too much memory: more than 4 MiB") {
+	if _, err := table.Aggregate(t.Context(), nil, oribi.GroupBy("s")); !strings.Contains(fmt.Sprint(err),
+		`oribi: table "t": `) || !strings.Contains(fmt.Sprint(err), "too much memory: more than 4 MiB") {
 		t.Errorf("too many groups: %v", err)
 	}
 }
@@ -225,8 +249,10 @@ func TestAggregateGroupsAreInOrder(t *testing.T) {
 	store, table := aggregateTable(t, nil)
 	zero := 0.0
 	insert(t, store, table,
-		oribi.Row{"f": math.NaN(), "a": []int32{2}}, oribi.Row{"f": -zero, "u": 1}, oribi.Row{"f": 1, "b": true, "u": uint64(math.MaxUint64)},
-		oribi.Row{"f": math.Inf(1), "b": false, "a": []int32{2}}, oribi.Row{"f": math.Copysign(0, -1), "d": 1}, oribi.Row{"d": -1},
+		oribi.Row{"f": math.NaN(), "a": []int32{2}}, oribi.Row{"f": -zero, "u": 1},
+		oribi.Row{"f": 1, "b": true, "u": uint64(math.MaxUint64)},
+		oribi.Row{"f": math.Inf(1), "b": false, "a": []int32{2}},
+		oribi.Row{"f": math.Copysign(0, -1), "d": 1}, oribi.Row{"d": -1},
 		oribi.Row{"f": -math.NaN(), "a": []int32{}})
 	count := []oribi.Aggregate{oribi.CountRows()}
 	for column, want := range map[string]string{
@@ -240,7 +266,8 @@ func TestAggregateGroupsAreInOrder(t *testing.T) {
 			t.Errorf("by %s: %s, want %s", column, got, want)
 		}
 	}
-	if got, want := aggregated(t, table, nil, oribi.GroupBy("f"), oribi.GroupBy("b"), oribi.Where(oribi.Ge("f", 0))), "0 <nil>[]\n1 true[]\n+Inf false[]"; got != want {
+	if got, want := aggregated(t, table, nil, oribi.GroupBy("f"), oribi.GroupBy("b"), oribi.Where(oribi.Ge("f", 0))),
+		"0 <nil>[]\n1 true[]\n+Inf false[]"; got != want {
 		t.Errorf("distinct values:\n%s\nwant\n%s", got, want)
 	}
 }
@@ -292,10 +319,12 @@ func TestAggregateReadsOneState(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("after a compaction")
-	if err := table.Alter(ctx, oribi.RenameColumn("i", "n"), oribi.AddColumn(schema.Column{Name: "m", Type: schema.Int32, Default: []byte{7, 0, 0, 0}})); err != nil {
+	if err := table.Alter(ctx, oribi.RenameColumn("i", "n"),
+		oribi.AddColumn(schema.Column{Name: "m", Type: schema.Int32, Default: []byte{7, 0, 0, 0}})); err != nil {
 		t.Fatal(err)
 	}
-	if got := aggregated(t, table, []oribi.Aggregate{oribi.SumOf("n"), oribi.SumOf("m")}, oribi.GroupBy("s"), oribi.AsOf(first)); got != "x[301 14]\ny[20 7]" {
+	if got := aggregated(t, table, []oribi.Aggregate{oribi.SumOf("n"), oribi.SumOf("m")}, oribi.GroupBy("s"),
+		oribi.AsOf(first)); got != "x[301 14]\ny[20 7]" {
 		t.Errorf("after an alteration: %s", got)
 	}
 }

@@ -40,8 +40,10 @@ var storedColumns = []schema.Column{
 
 // storedRow returns a random row.
 func storedRow(r *rand.Rand, k, rows int) oribi.Row {
-	row := oribi.Row{"k": k, "word": fmt.Sprint("word ", r.IntN(7)), "b": r.IntN(2) == 0, "day": time.Unix(int64(9000+r.IntN(40))*86400, 0).UTC(), "neg": r.IntN(11) - 5,
-		"u": r.Uint64N(100), "disc": r.IntN(11), "tax": r.IntN(9), "price": r.IntN(1e7), "big": r.Int64() - r.Int64(), "many": fmt.Sprint(r.IntN(3))}
+	row := oribi.Row{"k": k, "word": fmt.Sprint("word ", r.IntN(7)), "b": r.IntN(2) == 0,
+		"day": time.Unix(int64(9000+r.IntN(40))*86400, 0).UTC(), "neg": r.IntN(11) - 5,
+		"u": r.Uint64N(100), "disc": r.IntN(11), "tax": r.IntN(9), "price": r.IntN(1e7), "big": r.Int64() - r.Int64(),
+		"many": fmt.Sprint(r.IntN(3))}
 	if r.IntN(4) > 0 {
 		row["flag"], row["n"] = "abc"[r.IntN(3):][:1], r.IntN(30)
 	}
@@ -87,7 +89,9 @@ func (q *storedQuery) add(more int64, names ...string) {
 			terms, exact = append(terms, oribi.Col(name)), append(exact, func(x int64) int64 { return x })
 			continue
 		}
-		terms, exact = append(terms, oribi.Col(name).Neg().Plus(more)), append(exact, func(x int64) int64 { return more - x })
+		terms, exact = append(terms, oribi.Col(name).Neg().Plus(more)), append(exact, func(x int64) int64 {
+			return more - x
+		})
 	}
 	q.terms, q.exact, q.names = append(q.terms, terms), append(q.exact, exact), append(q.names, names)
 }
@@ -171,7 +175,8 @@ func (q *storedQuery) check(t *testing.T, table *oribi.Table, where ...oribi.Pre
 		}
 	}
 	for _, workers := range []int{1, 3} {
-		result, err := table.Aggregate(t.Context(), list, oribi.GroupBy(q.by...), oribi.Where(where...), oribi.Workers(workers))
+		result, err := table.Aggregate(t.Context(), list, oribi.GroupBy(q.by...),
+			oribi.Where(where...), oribi.Workers(workers))
 		if err != nil {
 			t.Fatalf("%v by %v: %v", list, q.by, err)
 		}
@@ -262,7 +267,8 @@ func TestAggregateOfStoredValuesEqualsScan(t *testing.T) {
 func checkStored(t *testing.T, r *rand.Rand, table *oribi.Table) {
 	t.Helper()
 	keys := []string{"word", "flag", "many", "n", "b", "day", "neg", "u", "tax"}
-	products := [][]string{{"price"}, {"disc"}, {"null"}, {"neg"}, {"price", "disc"}, {"price", "disc", "tax"}, {"null", "disc", "tax"}, {"price", "u", "null"},
+	products := [][]string{{"price"}, {"disc"}, {"null"}, {"neg"}, {"price", "disc"}, {"price", "disc", "tax"},
+		{"null", "disc", "tax"}, {"price", "u", "null"},
 		{"neg", "n", "tax"}, {"big"}, {"big", "tax"}, {"price", "null", "disc", "tax"}}
 	extremes := []string{"many", "n", "b", "day", "neg", "u", "disc", "tax", "price", "null", "big"}
 	for round := range 20 {
@@ -292,7 +298,9 @@ func checkStored(t *testing.T, r *rand.Rand, table *oribi.Table) {
 	}
 	big := oribi.Col("big")
 	for _, by := range []oribi.AggregateOption{oribi.GroupBy(), oribi.GroupBy("word")} {
-		if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOfProduct(big, big, big, oribi.Col("price"))}, by); !errors.Is(err, oribi.ErrOverflow) {
+		if _, err := table.Aggregate(t.Context(),
+			[]oribi.Aggregate{oribi.SumOfProduct(big, big, big, oribi.Col("price"))}, by); !errors.Is(err,
+			oribi.ErrOverflow) {
 			t.Errorf("a product that does not fit: %v, want ErrOverflow", err)
 		}
 	}

@@ -18,11 +18,13 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// The groups of a period are those of the times' texts, in rows in memory, in files, and changed.
+// Grouping by a period gives the groups of the times' texts, in rows in memory, in files, and
+// changed.
 func TestGroupsByPeriodAreThoseOfTexts(t *testing.T) {
 	r := seedtest.Rand(t)
 	store, table := periodTable(t, nil)
-	edges := []int64{0, -62135596800e6, 253402300799999999, 951782400e6, -2203891200e6, 1767225600e6, 3600e6, math.MaxInt64, math.MinInt64}
+	edges := []int64{0, -62135596800e6, 253402300799999999, 951782400e6, -2203891200e6, 1767225600e6,
+		3600e6, math.MaxInt64, math.MinInt64}
 	layouts := map[string]string{"year": "2006", "month": "2006-01", "day": "2006-01-02", "hour": "2006-01-02T15"}
 	times := map[int]any{}
 	for round := range 4 {
@@ -66,7 +68,8 @@ func TestGroupsByPeriodAreThoseOfTexts(t *testing.T) {
 					want[nil]++
 				}
 			}
-			result, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows(), oribi.MinOf(column)}, oribi.GroupByPeriod(period, column))
+			result, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows(), oribi.MinOf(column)},
+				oribi.GroupByPeriod(period, column))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +90,8 @@ func TestGroupsByPeriodAreThoseOfTexts(t *testing.T) {
 			}
 		}
 	}
-	for bad, want := range map[[2]string]error{{"week", "ts"}: oribi.ErrSchema, {"", "ts"}: oribi.ErrSchema, {"year", "s"}: oribi.ErrSchema, {"year", "none"}: oribi.ErrNoColumn} {
+	for bad, want := range map[[2]string]error{{"week", "ts"}: oribi.ErrSchema, {"", "ts"}: oribi.ErrSchema,
+		{"year", "s"}: oribi.ErrSchema, {"year", "none"}: oribi.ErrNoColumn} {
 		if _, err := table.Aggregate(t.Context(), nil, oribi.GroupByPeriod(bad[0], bad[1])); !errors.Is(err, want) {
 			t.Errorf("period %q of %q: error %v", bad[0], bad[1], err)
 		}
@@ -107,9 +111,12 @@ func periodTable(t *testing.T, o *oribi.Options) (*oribi.Store, *oribi.Table) {
 	}
 	t.Cleanup(func() { store.Close() })
 	table, err := store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
-		schema.Column{Name: "ts", Type: schema.Timestamp, Nullable: true}, schema.Column{Name: "day", Type: schema.Date, Nullable: true},
-		schema.Column{Name: "s", Type: schema.String, Nullable: true}, schema.Column{Name: "f", Type: schema.Double, Nullable: true},
-		schema.Column{Name: "w", Type: schema.Int128, Nullable: true}, schema.Column{Name: "a", Type: schema.Array, Element: schema.Int32, Nullable: true}))
+		schema.Column{Name: "ts", Type: schema.Timestamp, Nullable: true},
+		schema.Column{Name: "day", Type: schema.Date, Nullable: true},
+		schema.Column{Name: "s", Type: schema.String, Nullable: true},
+		schema.Column{Name: "f", Type: schema.Double, Nullable: true},
+		schema.Column{Name: "w", Type: schema.Int128, Nullable: true},
+		schema.Column{Name: "a", Type: schema.Array, Element: schema.Int32, Nullable: true}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +129,8 @@ func fillGroups(t *testing.T, store *oribi.Store, table *oribi.Table, rows int) 
 	r := seedtest.Rand(t)
 	b := store.NewBatch()
 	for k := range rows {
-		row := oribi.Row{"k": k, "ts": time.UnixMicro(int64(r.IntN(rows)) * 3_600_000_000).UTC(), "s": fmt.Sprint("text", r.IntN(rows)),
+		row := oribi.Row{"k": k, "ts": time.UnixMicro(int64(r.IntN(rows)) * 3_600_000_000).UTC(),
+			"s": fmt.Sprint("text", r.IntN(rows)),
 			"f": float64(r.IntN(rows)), "w": r.IntN(rows), "a": []int32{int32(r.IntN(rows))}}
 		switch r.IntN(50) {
 		case 0:
@@ -148,8 +156,10 @@ func fillGroups(t *testing.T, store *oribi.Store, table *oribi.Table, rows int) 
 }
 
 var topGroups = map[string][]oribi.AggregateOption{
-	"s": {oribi.GroupBy("s")}, "f": {oribi.GroupBy("f")}, "w": {oribi.GroupBy("w")}, "a": {oribi.GroupBy("a")}, "k": {oribi.GroupBy("k")},
-	"hour(ts)": {oribi.GroupByPeriod("hour", "ts")}, "s f": {oribi.GroupBy("s", "f")}, "day(ts) a": {oribi.GroupByPeriod("day", "ts"), oribi.GroupBy("a")},
+	"s": {oribi.GroupBy("s")}, "f": {oribi.GroupBy("f")}, "w": {oribi.GroupBy("w")},
+	"a": {oribi.GroupBy("a")}, "k": {oribi.GroupBy("k")},
+	"hour(ts)": {oribi.GroupByPeriod("hour", "ts")}, "s f": {oribi.GroupBy("s", "f")},
+	"day(ts) a": {oribi.GroupByPeriod("day", "ts"), oribi.GroupBy("a")},
 }
 
 // Top returns the first groups of all, in a store with memory for all of them, and in one with
@@ -164,10 +174,12 @@ func TestTopReturnsTheGreatestGroups(t *testing.T) {
 		if testing.Short() && name != "s" && name != "f" && name != "hour(ts)" {
 			continue
 		}
-		if _, err := small.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows()}, by...); err == nil || !strings.Contains(err.Error(), "the groups take too much memory") {
+		if _, err := small.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows()}, by...); err == nil ||
+			!strings.Contains(err.Error(), "the groups take too much memory") {
 			t.Errorf("%s: all groups are within the limit: %v", name, err)
 		}
-		for n, first := range map[int]oribi.Aggregate{7: oribi.CountRows(), 100: oribi.MaxOf("f"), 1: oribi.SumOf("w"), 12: oribi.MinOf("s")} {
+		for n, first := range map[int]oribi.Aggregate{7: oribi.CountRows(), 100: oribi.MaxOf("f"),
+			1: oribi.SumOf("w"), 12: oribi.MinOf("s")} {
 			if n < 100 && n != 7 && name != "s" {
 				continue
 			}
@@ -179,12 +191,14 @@ func TestTopReturnsTheGreatestGroups(t *testing.T) {
 			slices.SortStableFunc(want, func(x, y oribi.Group) int { return descending(x.Values[0], y.Values[0]) })
 			want = want[:n]
 			for i, table := range []*oribi.Table{large, small} {
-				got, err := table.Aggregate(t.Context(), []oribi.Aggregate{first, oribi.MinOf("k")}, append(by[:len(by):len(by)], oribi.Top(n))...)
+				got, err := table.Aggregate(t.Context(), []oribi.Aggregate{first, oribi.MinOf("k")},
+					append(by[:len(by):len(by)], oribi.Top(n))...)
 				if err != nil {
 					t.Fatalf("%s, top %d by %v: %v", name, n, first, err)
 				}
 				if got.Total != int64(len(all.Groups)) || fmt.Sprint(got.Groups) != fmt.Sprint(want) {
-					t.Errorf("%s, top %d by %v, store %d: %v of %d, want %v of %d", name, n, first, i, got.Groups, got.Total, want, len(all.Groups))
+					t.Errorf("%s, top %d by %v, store %d: %v of %d, want %v of %d", name, n, first, i, got.Groups,
+						got.Total, want, len(all.Groups))
 				}
 			}
 		}

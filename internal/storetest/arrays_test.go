@@ -22,7 +22,8 @@ func arraysTable(t *testing.T) (*oribi.Store, *oribi.Table) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "tags", Type: schema.Array, Element: schema.String},
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "tags", Type: schema.Array, Element: schema.String},
 		{Name: "hits", Type: schema.Array, Element: schema.Int32, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -47,19 +48,26 @@ func TestInvalidArrayGoValuesAreRefused(t *testing.T) {
 		row  oribi.Row
 		want string
 	}{
-		"single value":         {oribi.Row{"k": 1, "tags": "a"}, `column "tags": a string does not fit type array(string)`},
-		"other elements":       {oribi.Row{"k": 1, "tags": []string{}, "hits": []string{"a"}}, `column "hits": element 0: a string does not fit type int32`},
-		"element out of range": {oribi.Row{"k": 1, "tags": []string{}, "hits": []int{1, 1 << 31}}, `column "hits": element 1: 2147483648 is out of range for int32`},
-		"array in an array":    {oribi.Row{"k": 1, "tags": []any{[]string{"a"}}}, `column "tags": element 0`},
-		"not UTF-8":            {oribi.Row{"k": 1, "tags": []string{"a", "\xff"}}, `column "tags": element 1: is not valid UTF-8`},
-		"NULL":                 {oribi.Row{"k": 1, "tags": nil}, `column "tags": NULL`},
-		"nil slice":            {oribi.Row{"k": 1, "tags": []string(nil)}, `column "tags": NULL`},
-		"too many elements":    {oribi.Row{"k": 1, "tags": []string{}, "hits": make([]*int32, 65536)}, `column "hits": an array of 65536 elements, limit 65535`},
-		"too many bytes":       {oribi.Row{"k": 1, "tags": []string{long, long}}, `column "tags": 81931 bytes, limit 65536 (Options.CellLimit)`},
+		"single value": {oribi.Row{"k": 1, "tags": "a"},
+			`column "tags": a string does not fit type array(string)`},
+		"other elements": {oribi.Row{"k": 1, "tags": []string{}, "hits": []string{"a"}},
+			`column "hits": element 0: a string does not fit type int32`},
+		"element out of range": {oribi.Row{"k": 1, "tags": []string{}, "hits": []int{1, 1 << 31}},
+			`column "hits": element 1: 2147483648 is out of range for int32`},
+		"array in an array": {oribi.Row{"k": 1, "tags": []any{[]string{"a"}}}, `column "tags": element 0`},
+		"not UTF-8": {oribi.Row{"k": 1, "tags": []string{"a", "\xff"}},
+			`column "tags": element 1: is not valid UTF-8`},
+		"NULL":      {oribi.Row{"k": 1, "tags": nil}, `column "tags": NULL`},
+		"nil slice": {oribi.Row{"k": 1, "tags": []string(nil)}, `column "tags": NULL`},
+		"too many elements": {oribi.Row{"k": 1, "tags": []string{}, "hits": make([]*int32, 65536)},
+			`column "hits": an array of 65536 elements, limit 65535`},
+		"too many bytes": {oribi.Row{"k": 1, "tags": []string{long, long}},
+			`column "tags": 81931 bytes, limit 65536 (Options.CellLimit)`},
 	} {
 		b := store.NewBatch()
 		b.Insert(table, test.row)
-		if _, err := b.Commit(context.Background()); !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), test.want) {
+		if _, err := b.Commit(context.Background()); !errors.Is(err, oribi.ErrRow) ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
 	}
@@ -73,26 +81,32 @@ func TestInvalidArrayGoValuesAreRefused(t *testing.T) {
 func TestInvalidArrayCellsAndVectorsAreRefused(t *testing.T) {
 	store, table := arraysTable(t)
 	key, none := make([]byte, 8), schema.AppendArray(nil, schema.String, nil)
-	for name, cell := range map[string][]byte{"not an array": {1}, "elements of another width": {1, 0, 1, 5, 0}, "bits after the last": {1, 0, 2}} {
+	for name, cell := range map[string][]byte{"not an array": {1}, "elements of another width": {1, 0, 1, 5, 0},
+		"bits after the last": {1, 0, 2}} {
 		b := store.NewBatch()
 		b.Cells(oribi.OpInsert, table, [][]byte{key, none, cell}, nil)
-		if err := b.Err(); !errors.Is(err, oribi.ErrRow) || errors.Is(err, oribi.ErrCorrupt) || !strings.Contains(err.Error(), "no cell of array(int32)") {
+		if err := b.Err(); !errors.Is(err, oribi.ErrRow) || errors.Is(err, oribi.ErrCorrupt) ||
+			!strings.Contains(err.Error(), "no cell of array(int32)") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	vectors := func() []*batch.Vector {
-		keys, tags, hits := batch.NewVector(schema.Int64, 1), batch.NewArrays(schema.String), batch.NewArrays(schema.Int32)
+		keys, tags, hits := batch.NewVector(schema.Int64, 1),
+			batch.NewArrays(schema.String), batch.NewArrays(schema.Int32)
 		tags.AppendArray([][]byte{[]byte("a")})
 		hits.AppendNullArray()
 		return []*batch.Vector{keys, tags, hits}
 	}
 	for name, spoil := range map[string]func(v []*batch.Vector){
 		"elements of another type": func(v []*batch.Vector) { v[1].Type = schema.Binary },
-		"arrays for single values": func(v []*batch.Vector) { v[0] = batch.NewArrays(schema.Int64); v[0].AppendArray(nil) },
-		"NULL":                     func(v []*batch.Vector) { v[1].Present = batch.MakeBitmap(1) },
-		"bad element":              func(v []*batch.Vector) { v[1].Elements.Bytes[0] = []byte{0xff} },
-		"too many elements":        func(v []*batch.Vector) { v[2].ResetArrays(0); v[2].AppendArray(make([][]byte, 65536)) },
-		"too many bytes":           func(v []*batch.Vector) { v[1].Elements.Bytes[0] = make([]byte, 70<<10) },
+		"arrays for single values": func(v []*batch.Vector) {
+			v[0] = batch.NewArrays(schema.Int64)
+			v[0].AppendArray(nil)
+		},
+		"NULL":              func(v []*batch.Vector) { v[1].Present = batch.MakeBitmap(1) },
+		"bad element":       func(v []*batch.Vector) { v[1].Elements.Bytes[0] = []byte{0xff} },
+		"too many elements": func(v []*batch.Vector) { v[2].ResetArrays(0); v[2].AppendArray(make([][]byte, 65536)) },
+		"too many bytes":    func(v []*batch.Vector) { v[1].Elements.Bytes[0] = make([]byte, 70<<10) },
 		"too many fixed bytes": func(v []*batch.Vector) {
 			v[2].ResetArrays(0)
 			v[2].Elements.Extend(20 << 10)
@@ -108,7 +122,8 @@ func TestInvalidArrayCellsAndVectorsAreRefused(t *testing.T) {
 		}
 		v = vectors()
 		spoil(v)
-		if _, _, err := table.Ingest(context.Background(), once(v)); !errors.Is(err, oribi.ErrRow) || errors.Is(err, oribi.ErrCorrupt) {
+		if _, _, err := table.Ingest(context.Background(), once(v)); !errors.Is(err, oribi.ErrRow) ||
+			errors.Is(err, oribi.ErrCorrupt) {
 			t.Errorf("%s, ingest: %v", name, err)
 		}
 	}
@@ -134,12 +149,14 @@ func TestStructsRefuseNullElementsOfNonPointerTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// tags is not nullable, so a nil slice is an empty array; hits is nullable.
-	for k, want := range map[int64]tagged{1: {K: 1, Tags: []string{}}, 2: {K: 2, Tags: []string{"a"}, Hits: []int32{}}} {
+	for k, want := range map[int64]tagged{1: {K: 1, Tags: []string{}},
+		2: {K: 2, Tags: []string{"a"}, Hits: []int32{}}} {
 		if got, err := typed.Get(ctx, k); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, %v, want %+v", got, err, want)
 		}
 	}
-	if row, err := typed.Get(ctx, 3); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `column "hits": element 1 is NULL`) {
+	if row, err := typed.Get(ctx, 3); !errors.Is(err, oribi.ErrSchema) ||
+		!strings.Contains(err.Error(), `column "hits": element 1 is NULL`) {
 		t.Errorf("%+v, %v", row, err)
 	}
 	var last error
@@ -153,7 +170,8 @@ func TestStructsRefuseNullElementsOfNonPointerTypes(t *testing.T) {
 		K    int64   `oribi:"k,key"`
 		Tags []int32 `oribi:"tags"`
 	}
-	if _, err := oribi.Typed[wrong](table); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), "does not fit type array(string)") {
+	if _, err := oribi.Typed[wrong](table); !errors.Is(err, oribi.ErrSchema) ||
+		!strings.Contains(err.Error(), "does not fit type array(string)") {
 		t.Error(err)
 	}
 }
@@ -180,7 +198,8 @@ func TestSchemaOfMakesArraysOfSlices(t *testing.T) {
 		}
 		got = append(got, name)
 	}
-	if want := "uint64 array(int32) array(string) array(double)? array(binary) binary int128"; strings.Join(got, " ") != want {
+	if want := "uint64 array(int32) array(string) array(double)? array(binary) binary int128"; strings.Join(got,
+		" ") != want {
 		t.Errorf("got %s", strings.Join(got, " "))
 	}
 	if _, err := oribi.SchemaOf[struct{ A [][]int32 }](); !errors.Is(err, oribi.ErrSchema) {
@@ -222,7 +241,8 @@ func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
 		}
 	}
 	if err := table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "added", Type: schema.Array, Element: schema.Date,
-		Default: schema.AppendArray(nil, schema.Date, [][]byte{{1, 0, 0, 0}, nil})}), oribi.SetDefault("tags", []string{"unset"})); err != nil {
+		Default: schema.AppendArray(nil, schema.Date, [][]byte{{1, 0, 0, 0}, nil})}),
+		oribi.SetDefault("tags", []string{"unset"})); err != nil {
 		t.Fatal(err)
 	}
 	same := func() { // an update that changes nothing adds no version
@@ -237,8 +257,10 @@ func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
 	check := func(state string) {
 		t.Helper()
 		for k := range int64(50) {
-			want := oribi.Row{"k": k, "tags": []any{"old", strings.Repeat("x", int(k))}, "hits": []any{int32(k)}, "added": []any{day(1970, 1, 2), nil}}
-			if row, err := table.Get(ctx, k, oribi.AsOf(first), oribi.Columns("k", "tags", "hits", "added")); err != nil || !reflect.DeepEqual(row, want) {
+			want := oribi.Row{"k": k, "tags": []any{"old", strings.Repeat("x", int(k))}, "hits": []any{int32(k)},
+				"added": []any{day(1970, 1, 2), nil}}
+			if row, err := table.Get(ctx, k, oribi.AsOf(first),
+				oribi.Columns("k", "tags", "hits", "added")); err != nil || !reflect.DeepEqual(row, want) {
 				t.Fatalf("%s: row %d was %v, %v, want %v", state, k, row, err, want)
 			}
 			if k%10 < 3 {
@@ -248,7 +270,8 @@ func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
 				t.Fatalf("%s: row %d is %v, %v, want %v", state, k, row, err, want)
 			}
 		}
-		if row, err := table.Get(ctx, 100); err != nil || !reflect.DeepEqual(row["tags"], []any{"unset"}) || row["hits"] != nil {
+		if row, err := table.Get(ctx, 100); err != nil ||
+			!reflect.DeepEqual(row["tags"], []any{"unset"}) || row["hits"] != nil {
 			t.Fatalf("%s: the row of defaults is %v, %v", state, row, err)
 		}
 		n := 0

@@ -39,14 +39,17 @@ func autoStore(t *testing.T) (store *oribi.Store, table *oribi.Table, reopen fun
 		var err error
 		disk := faultfs.New(mem)
 		disk.Watch(yield)
-		store, err = oribi.Open("/auto", &oribi.Options{FS: disk, Manual: true, Clock: mvcc.NewLogicalClock(mvcc.Min), History: oribi.HistoryForever})
+		store, err = oribi.Open("/auto",
+			&oribi.Options{FS: disk, Manual: true, Clock: mvcc.NewLogicalClock(mvcc.Min),
+				History: oribi.HistoryForever})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { store.Close() })
 	}
 	open()
-	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String}, {Name: autoName, Type: schema.Int64, AutoIncrement: true},
+	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String},
+		{Name: autoName, Type: schema.Int64, AutoIncrement: true},
 		{Name: "v", Type: schema.Int64, Nullable: true}}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +124,8 @@ func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 	if _, err := b.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	want := []oribi.Assigned{{Row: 0, Value: 1}, {Row: 1, Value: 2}, {Row: 3, Value: 3}, {Row: 4, Value: 4}, {Row: 5, Value: 5}, {Row: 7, Value: 11}}
+	want := []oribi.Assigned{{Row: 0, Value: 1}, {Row: 1, Value: 2}, {Row: 3, Value: 3}, {Row: 4, Value: 4},
+		{Row: 5, Value: 5}, {Row: 7, Value: 11}}
 	if !slices.Equal(b.Assigned(), want) {
 		t.Errorf("assigned %v, want %v", b.Assigned(), want)
 	}
@@ -157,7 +161,8 @@ func TestAutoIncrementAssignsEachValueOnce(t *testing.T) {
 	}
 	store, table = reopen()
 	wantValues(t, "after a flush and a kill", insertAuto(t, store, table, "a"), 4)
-	if err := table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int32, Nullable: true})); err != nil {
+	if err := table.Alter(ctx,
+		oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int32, Nullable: true})); err != nil {
 		t.Fatal(err)
 	}
 	wantValues(t, "after an alter", insertAuto(t, store, table, "a"), 5)
@@ -208,13 +213,19 @@ func TestAutoIncrementColumnsAreValidated(t *testing.T) {
 	}{
 		{"insert with a value", row(oribi.OpInsert, oribi.Row{"host": "a", autoName: 9}), true},
 		{"insert_ignore with a value", row(oribi.OpInsertIgnore, oribi.Row{"host": "a", autoName: 9}), true},
-		{"insert of a vector", func(b *oribi.Batch) { b.Vectors(oribi.OpInsert, table, []*batch.Vector{host, id, nil}) }, true},
+		{"insert of a vector", func(b *oribi.Batch) {
+			b.Vectors(oribi.OpInsert, table, []*batch.Vector{host, id, nil})
+		}, true},
 		{"upsert without a value", row(oribi.OpUpsert, oribi.Row{"host": "a"}), true},
-		{"upsert of vectors without", func(b *oribi.Batch) { b.Vectors(oribi.OpUpsert, table, []*batch.Vector{host, nil, nil}) }, true},
+		{"upsert of vectors without", func(b *oribi.Batch) {
+			b.Vectors(oribi.OpUpsert, table, []*batch.Vector{host, nil, nil})
+		}, true},
 		{"upsert_ignore without a value", row(oribi.OpUpsertIgnore, oribi.Row{"host": "a"}), true},
 		{"upsert below 0", row(oribi.OpUpsert, oribi.Row{"host": "a", autoName: -1}), true},
 		{"upsert of 0", row(oribi.OpUpsert, oribi.Row{"host": "a", autoName: 0}), false},
-		{"upsert of a vector", func(b *oribi.Batch) { b.Vectors(oribi.OpUpsert, table, []*batch.Vector{host, id, nil}) }, false},
+		{"upsert of a vector", func(b *oribi.Batch) {
+			b.Vectors(oribi.OpUpsert, table, []*batch.Vector{host, id, nil})
+		}, false},
 		{"update", row(oribi.OpUpdate, oribi.Row{"host": "a", autoName: 2, "v": 1}), false},
 		{"delete", row(oribi.OpDelete, oribi.Row{"host": "a", autoName: 2}), false},
 	}
@@ -281,7 +292,9 @@ func TestIngestedRowsKeepTheirAutoIncrementValues(t *testing.T) {
 	}
 	without := batch.NewVector(schema.String, 1)
 	without.SetCell(0, []byte("x"))
-	_, _, err = table.Ingest(ctx, func(yield func([]*batch.Vector, error) bool) { yield([]*batch.Vector{without, nil, nil}, nil) })
+	_, _, err = table.Ingest(ctx, func(yield func([]*batch.Vector, error) bool) {
+		yield([]*batch.Vector{without, nil, nil}, nil)
+	})
 	if !errors.Is(err, oribi.ErrRow) {
 		t.Errorf("without values: %v", err)
 	}

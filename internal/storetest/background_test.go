@@ -52,7 +52,8 @@ func insertNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, from, b
 // A program goes through background work step by step: a full memory store is flushed, and its
 // rowsets are merged when four cover a key. Each step is the same in each run.
 func TestStepsOfBackgroundWork(t *testing.T) {
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 14, History: oribi.HistoryForever})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 14, History: oribi.HistoryForever})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,8 @@ func (p *allRowSets) Pick(l compaction.Layout, budget int64) (c compaction.Choic
 // work merge them for ever, but once for each flush.
 func TestNoMergeIsRepeatedInVain(t *testing.T) {
 	var policy allRowSets
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 12, RowSetBytes: 1 << 12, Policy: &policy})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 12, RowSetBytes: 1 << 12, Policy: &policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +149,12 @@ func TestNoMergeIsRepeatedInVain(t *testing.T) {
 func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
 	ctx, mem := context.Background(), vfs.NewMem()
 	var failed []oribi.Event
-	opts := &oribi.Options{FS: mem, Manual: true, FlushBytes: 1 << 20, Policy: compaction.Overlap{Depth: 2}, Listener: func(e oribi.Event) {
-		if e.Err != nil {
-			failed = append(failed, e)
-		}
-	}}
+	opts := &oribi.Options{FS: mem, Manual: true, FlushBytes: 1 << 20, Policy: compaction.Overlap{Depth: 2},
+		Listener: func(e oribi.Event) {
+			if e.Err != nil {
+				failed = append(failed, e)
+			}
+		}}
 	store, err := oribi.Open("/store", opts)
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +205,7 @@ func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
 			flush("good")
 		}
 		if kinds := backgroundSteps(t, store, 2, damaged); !slices.Equal(kinds, []string{"merge", "merge"}) {
-			t.Errorf("open %d: %v, want a merge that fails and one that succeeds", opened, kinds)
+			t.Errorf("open %d: %v, want a failed merge, then a successful one", opened, kinds)
 		}
 		if len(failed) != 1 || !damaged(failed[0].Err) {
 			t.Errorf("open %d: events %v, want one with the damage", opened, failed)
@@ -262,11 +265,13 @@ func flipIn(t *testing.T, mem *vfs.Mem, dir, text string) {
 func TestFaultyPolicyIsAskedOncePerLayout(t *testing.T) {
 	var policy faultyPolicy
 	var failed []oribi.Event
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 14, Policy: &policy, Listener: func(e oribi.Event) {
-		if e.Err != nil {
-			failed = append(failed, e)
-		}
-	}})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 14, Policy: &policy,
+			Listener: func(e oribi.Event) {
+				if e.Err != nil {
+					failed = append(failed, e)
+				}
+			}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +289,8 @@ func TestFaultyPolicyIsAskedOncePerLayout(t *testing.T) {
 		if kinds := backgroundSteps(t, store, 1, nil); !slices.Equal(kinds, []string{"flush"}) {
 			t.Errorf("mistake %d: %v, want the flush of the other table", i, kinds)
 		}
-		if len(failed) != i+1 || failed[i].Table != "a" || failed[i].Kind != compaction.Merge || !strings.Contains(failed[i].Err.Error(), want) {
+		if len(failed) != i+1 || failed[i].Table != "a" || failed[i].Kind != compaction.Merge ||
+			!strings.Contains(failed[i].Err.Error(), want) {
 			t.Fatalf("mistake %d: %v, want one event more, with %q", i, failed, want)
 		}
 		insertNumbers(t, store, a, 100+i, 10, 1)
@@ -301,18 +307,19 @@ func TestFlushDoesNotWaitForMergeOfAnotherTable(t *testing.T) {
 	merging, release := make(chan struct{}), make(chan struct{})
 	flushed := make(chan struct{}, 100)
 	var once atomic.Bool
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 14, Policy: compaction.Overlap{Depth: 2},
-		Progress: func(table string, rows, of int64) {
-			if table == "a" && of == 20 && once.CompareAndSwap(false, true) { // the merge: a flush has ten rows
-				close(merging)
-				<-release
-			}
-		},
-		Listener: func(e oribi.Event) {
-			if e.Table == "b" && e.Kind == compaction.Flush && !e.Begin {
-				flushed <- struct{}{}
-			}
-		}})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 14, Policy: compaction.Overlap{Depth: 2},
+			Progress: func(table string, rows, of int64) {
+				if table == "a" && of == 20 && once.CompareAndSwap(false, true) { // the merge: a flush has ten rows
+					close(merging)
+					<-release
+				}
+			},
+			Listener: func(e oribi.Event) {
+				if e.Table == "b" && e.Kind == compaction.Flush && !e.Begin {
+					flushed <- struct{}{}
+				}
+			}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,11 +361,12 @@ func TestFlushDoesNotWaitForMergeOfAnotherTable(t *testing.T) {
 func TestPausedBackgroundWork(t *testing.T) {
 	ctx := context.Background()
 	flushed := make(chan string, 100)
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 14, Listener: func(e oribi.Event) {
-		if !e.Begin {
-			flushed <- fmt.Sprint(e.Kind, " ", e.Table)
-		}
-	}})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 14, Listener: func(e oribi.Event) {
+			if !e.Begin {
+				flushed <- fmt.Sprint(e.Kind, " ", e.Table)
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +384,8 @@ func TestPausedBackgroundWork(t *testing.T) {
 	first() // counts once
 	insertNumbers(t, store, table, 0, 1, 3000)
 	op, ran, err := store.StepBackgroundWork(ctx)
-	if !ran || err != nil || op.Kind != "flush" || op.Table != "t" || op.Memory < 1<<14 || op.Cost != op.Memory || op.Log <= 0 {
+	if !ran || err != nil || op.Kind != "flush" || op.Table != "t" || op.Memory < 1<<14 ||
+		op.Cost != op.Memory || op.Log <= 0 {
 		t.Errorf("%+v, %v, %v, want the flush that is due", op, ran, err)
 	}
 	if got := <-flushed; got != "flush t" || len(flushed) > 0 {
@@ -391,20 +400,23 @@ func TestPausedBackgroundWork(t *testing.T) {
 // flushes; full MemRowSets are flushed as always.
 func TestBackgroundFlushesDuringMerge(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 64 << 20, FlushBytes: 4 << 20, Policy: compaction.None{},
-		Listener: func(e oribi.Event) {
-			if e.Kind == compaction.Merge && e.Begin {
-				close(begun)
-				<-release
-			}
-		}})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 64 << 20,
+			FlushBytes: 4 << 20, Policy: compaction.None{},
+			Listener: func(e oribi.Event) {
+				if e.Kind == compaction.Merge && e.Begin {
+					close(begun)
+					<-release
+				}
+			}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
 	end := sync.OnceFunc(func() { close(release) })
 	defer end()
-	table, err := store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.String}))
+	table, err := store.CreateTable("t",
+		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.String}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,8 @@ func noFault(t testing.TB, err error) {
 }
 
 func closedOptions(fs vfs.FS, readOnly bool) *oribi.Options {
-	return &oribi.Options{FS: fs, ReadOnly: readOnly, Manual: true, History: oribi.HistoryForever, Clock: mvcc.NewLogicalClock(1), MemoryLimit: 16 << 20}
+	return &oribi.Options{FS: fs, ReadOnly: readOnly, Manual: true, History: oribi.HistoryForever,
+		Clock: mvcc.NewLogicalClock(1), MemoryLimit: 16 << 20}
 }
 
 func (m *closedModel) open(fs vfs.FS) {
@@ -154,7 +155,8 @@ func (m *closedModel) table(name string) *oribi.Table {
 func (m *closedModel) create() {
 	m.t.Helper()
 	items, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
-		{Name: "s", Type: schema.String, Nullable: true}, {Name: "d", Type: schema.Double, Nullable: true}, {Name: "b", Type: schema.Bool}}, 1)
+		{Name: "s", Type: schema.String, Nullable: true}, {Name: "d", Type: schema.Double, Nullable: true},
+		{Name: "b", Type: schema.Bool}}, 1)
 	noFault(m.t, err)
 	pairs, err := schema.New([]schema.Column{{Name: "name", Type: schema.String}, {Name: "n", Type: schema.Int32},
 		{Name: "x", Type: schema.Binary, Nullable: true}, {Name: "y", Type: schema.Int16}}, 2)
@@ -189,7 +191,8 @@ func (m *closedModel) write(n int) (ts mvcc.Timestamp) {
 }
 
 func (m *closedModel) operation(b *oribi.Batch) {
-	name, key, row := "items", oribi.Row{"k": int64(m.rng.IntN(100))}, oribi.Row{"v": m.rng.Int64N(1000), "b": m.rng.IntN(2) == 0, "s": nil, "d": m.rng.Float64()}
+	name, key, row := "items", oribi.Row{"k": int64(m.rng.IntN(100))},
+		oribi.Row{"v": m.rng.Int64N(1000), "b": m.rng.IntN(2) == 0, "s": nil, "d": m.rng.Float64()}
 	if m.rng.IntN(2) == 0 {
 		row["s"] = strings.Repeat("ab", m.rng.IntN(9))
 	}
@@ -319,7 +322,8 @@ func (c *closedStore) try(t *testing.T, f byteFlip) (o flipOutcomes) {
 	default:
 		o.nothing++
 	}
-	if a.err != nil && !errors.Is(a.err, oribi.ErrCorrupt) && !errors.Is(a.err, oribi.ErrUnsupported) && !errors.Is(a.err, oribi.ErrNotStore) {
+	if a.err != nil && !errors.Is(a.err, oribi.ErrCorrupt) && !errors.Is(a.err, oribi.ErrUnsupported) &&
+		!errors.Is(a.err, oribi.ErrNotStore) {
 		t.Errorf("%v: the error does not report damage: %v", f, a.err)
 	}
 	return o

@@ -18,9 +18,12 @@ import (
 // BloomBytes returns the bytes of the cells that a scan returns.
 func TestBloomBytesAreCells(t *testing.T) {
 	columns := []schema.Column{
-		{Name: "k", Type: schema.Int64}, {Name: "b", Type: schema.Bool}, {Name: "i8", Type: schema.Int8}, {Name: "u32", Type: schema.Uint32},
-		{Name: "f", Type: schema.Float}, {Name: "d", Type: schema.Double}, {Name: "small", Type: schema.Decimal32, Precision: 9, Scale: 2},
-		{Name: "large", Type: schema.Decimal128, Precision: 38, Scale: 2}, {Name: "date", Type: schema.Date}, {Name: "time", Type: schema.Timestamp},
+		{Name: "k", Type: schema.Int64}, {Name: "b", Type: schema.Bool}, {Name: "i8", Type: schema.Int8},
+		{Name: "u32", Type: schema.Uint32},
+		{Name: "f", Type: schema.Float}, {Name: "d", Type: schema.Double},
+		{Name: "small", Type: schema.Decimal32, Precision: 9, Scale: 2},
+		{Name: "large", Type: schema.Decimal128, Precision: 38, Scale: 2}, {Name: "date", Type: schema.Date},
+		{Name: "time", Type: schema.Timestamp},
 		{Name: "s", Type: schema.String}, {Name: "bin", Type: schema.Binary},
 	}
 	s, err := schema.New(columns, 1)
@@ -37,8 +40,9 @@ func TestBloomBytesAreCells(t *testing.T) {
 		t.Fatal(err)
 	}
 	day := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	row := oribi.Row{"k": -5, "b": true, "i8": -1, "u32": 7, "f": 1.5, "d": -2.25, "small": oribi.NewDecimal(150, 2), "large": oribi.NewDecimal(-3, 0),
-		"date": day, "time": day.Add(time.Second), "s": "text", "bin": []byte{0, 1}}
+	row := oribi.Row{"k": -5, "b": true, "i8": -1, "u32": 7, "f": 1.5, "d": -2.25, "small": oribi.NewDecimal(150, 2),
+		"large": oribi.NewDecimal(-3, 0),
+		"date":  day, "time": day.Add(time.Second), "s": "text", "bin": []byte{0, 1}}
 	b := store.NewBatch()
 	b.Insert(table, row)
 	if _, err := b.Commit(t.Context()); err != nil {
@@ -197,7 +201,8 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 		if got := keys(oribi.Not(p)); !slices.Equal(got, negated) {
 			t.Errorf("NOT %s: %d rows, want %d", p, len(got), len(negated))
 		}
-		if got := keys(oribi.And(oribi.Lt("k", 100), oribi.Or(oribi.Eq("k", 7), oribi.Not(oribi.Not(p))))); len(got) > 100 || !slices.Contains(got, 7) {
+		if got := keys(oribi.And(oribi.Lt("k", 100),
+			oribi.Or(oribi.Eq("k", 7), oribi.Not(oribi.Not(p))))); len(got) > 100 || !slices.Contains(got, 7) {
 			t.Errorf("%s in a tree: %v", p, got)
 		}
 		count, err := table.Table.Count(t.Context(), oribi.Where(p))

@@ -21,7 +21,9 @@ import (
 // bulkStore is a store with a table of numbers; timestamps are 1, 2, 3, and all history is kept.
 func bulkStore(t *testing.T, memory int64) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/bulk", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), History: oribi.HistoryForever, MemoryLimit: memory})
+	store, err := oribi.Open("/bulk",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1),
+			History: oribi.HistoryForever, MemoryLimit: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,8 @@ func TestBulkCallsChangeTheRowsThatTheyChoose(t *testing.T) {
 	}
 	check := func(what string, rows int64, res oribi.BulkResult, err error) {
 		t.Helper()
-		if err != nil || res.Rows != rows || (res.Timestamp > 0) != (rows > 0) || rows > 0 && res.Timestamp < store.Visible() || res.Next != nil {
+		if err != nil || res.Rows != rows || (res.Timestamp > 0) != (rows > 0) ||
+			rows > 0 && res.Timestamp < store.Visible() || res.Next != nil {
 			t.Fatalf("%s: %+v, %v, want %d rows", what, res, err, rows)
 		}
 		wantContent(t, what, content(t, table), model)
@@ -163,7 +166,8 @@ func TestBulkCallsRefuseOversizedBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int8}, {Name: "fixed", Type: schema.Int64, Immutable: true},
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int8},
+		{Name: "fixed", Type: schema.Int64, Immutable: true},
 		{Name: "s", Type: schema.String, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -185,12 +189,15 @@ func TestBulkCallsRefuseOversizedBatches(t *testing.T) {
 		"immutable":         {oribi.Row{"fixed": 1}, nil, oribi.ErrSchema, `column "fixed": immutable`},
 		"NULL":              {oribi.Row{"v": nil}, nil, oribi.ErrSchema, `column "v": NULL`},
 		"out of range":      {oribi.Row{"v": 128}, nil, oribi.ErrSchema, `column "v": 128 is out of range`},
-		"too long":          {oribi.Row{"s": strings.Repeat("x", 65<<10)}, nil, oribi.ErrSchema, `column "s": 66560 bytes, limit 65536 (Options.CellLimit)`},
-		"a predicate":       {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.Eq("w", 1)}, oribi.ErrNoColumn, `column "w"`},
-		"a bound":           {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.From("text")}, oribi.ErrRow, `column "k"`},
+		"too long": {oribi.Row{"s": strings.Repeat("x", 65<<10)}, nil, oribi.ErrSchema,
+			`column "s": 66560 bytes, limit 65536 (Options.CellLimit)`},
+		"a predicate": {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.Eq("w", 1)}, oribi.ErrNoColumn, `column "w"`},
+		"a bound":     {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.From("text")}, oribi.ErrRow, `column "k"`},
 	} {
 		res, err := table.UpdateWhere(ctx, c.set, c.opts...)
-		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), `oribi: update rows of table "t": `) || res.Timestamp != 0 || res.Rows != 0 {
+		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), `oribi: update rows of table "t": `) ||
+			res.Timestamp != 0 || res.Rows != 0 {
 			t.Errorf("%s: %+v, %v", name, res, err)
 		}
 	}
@@ -418,7 +425,8 @@ func TestBulkCallsWithConcurrentWriters(t *testing.T) {
 				t.Errorf("%s %d: key %d was %d, %v, is %d, %v", what, x, k, old, was, now, is)
 			}
 			// A row that matched before the call and was not written since must be changed.
-			if v, ok := numberAt(t, table, k, since); wanted && !did && ok && v == old && !writtenBetween(t, table, k, since, at-1) {
+			if v, ok := numberAt(t, table, k, since); wanted && !did && ok && v == old &&
+				!writtenBetween(t, table, k, since, at-1) {
 				t.Errorf("%s %d: key %d was left at %d", what, x, k, now)
 			}
 		}
@@ -515,13 +523,17 @@ func TestRestoreWithConcurrentWriters(t *testing.T) {
 
 func TestRestoreBringsBackRowsOfEveryKind(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/restore", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), History: oribi.HistoryForever})
+	store, err := oribi.Open("/restore",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), History: oribi.HistoryForever})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "n", Type: schema.Int64, Nullable: true},
-		{Name: "made", Type: schema.Int64, Immutable: true}, {Name: "list", Type: schema.Array, Element: schema.Int32, Nullable: true}, {Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String},
+		{Name: "n", Type: schema.Int64, Nullable: true},
+		{Name: "made", Type: schema.Int64, Immutable: true},
+		{Name: "list", Type: schema.Array, Element: schema.Int32, Nullable: true},
+		{Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -736,7 +748,8 @@ func TestUpdateIsCheckedBeforeItAsks(t *testing.T) {
 	if _, err := table.UpdateWhere(t.Context(), oribi.Row{"k": 1}, ask); !errors.Is(err, oribi.ErrSchema) {
 		t.Error(err)
 	}
-	if _, err := table.UpdateWhere(t.Context(), oribi.Row{"v": 1}, ask, oribi.Eq("w", 1)); !errors.Is(err, oribi.ErrNoColumn) {
+	if _, err := table.UpdateWhere(t.Context(), oribi.Row{"v": 1}, ask,
+		oribi.Eq("w", 1)); !errors.Is(err, oribi.ErrNoColumn) {
 		t.Error(err)
 	}
 }

@@ -104,7 +104,8 @@ func malformedCells(c *schema.Column) [][]byte {
 	switch {
 	case c.Type == schema.Array:
 		element := c.Elements()
-		out := [][]byte{{}, {1}, {1, 0}, {0, 0, 0}, {1, 0, 2}, schema.AppendArray(nil, c.Element, make([][]byte, 3))[:2]}
+		out := [][]byte{{}, {1}, {1, 0}, {0, 0, 0}, {1, 0, 2},
+			schema.AppendArray(nil, c.Element, make([][]byte, 3))[:2]}
 		for _, cell := range malformedCells(&element) {
 			if w := element.Type.Width(); w == 0 || len(cell) == w {
 				out = append(out, schema.AppendArray(nil, c.Element, [][]byte{nil, cell}))
@@ -136,7 +137,8 @@ func malformedCells(c *schema.Column) [][]byte {
 }
 
 // Every call that writes takes a Cell of the column's type, and stores its bytes. Bytes that are no
-// cell of the type are refused and never stored. The same is true of predicates, keys, and defaults.
+// cell of the type are refused and never stored. The same is true of predicates, keys, and
+// defaults.
 func TestCellsOfAllTypesInAllCalls(t *testing.T) {
 	for _, c := range typeCases {
 		t.Run("type="+c.name, func(t *testing.T) { checkCells(t, c) })
@@ -205,7 +207,8 @@ func checkCells(t *testing.T, c typeCase) {
 				t.Errorf("%s: %x: %v", name, cell, err)
 				continue
 			}
-			if row := stored(); row == nil || !bytes.Equal(row[1], cell) || !bytes.Equal(row[2], cell) || row[2] == nil {
+			if row := stored(); row == nil || !bytes.Equal(row[1], cell) ||
+				!bytes.Equal(row[2], cell) || row[2] == nil {
 				t.Errorf("%s: %x is stored as %x", name, cell, row)
 			}
 			got, err := oribi.GetAs[cellRow](ctx, created, 1)
@@ -216,7 +219,8 @@ func checkCells(t *testing.T, c typeCase) {
 		for _, cell := range malformedCells(&v) {
 			begin()
 			before := stored()
-			if err := call.write(ctx, table, cell); !errors.Is(err, oribi.ErrRow) && (name != "Table.UpdateWhere" || !errors.Is(err, oribi.ErrSchema)) {
+			if err := call.write(ctx, table, cell); !errors.Is(err, oribi.ErrRow) &&
+				(name != "Table.UpdateWhere" || !errors.Is(err, oribi.ErrSchema)) {
 				t.Errorf("%s: %x: %v", name, cell, err)
 			}
 			if after := stored(); !slices.EqualFunc(before, after, bytes.Equal) {
@@ -247,7 +251,8 @@ func checkCellSchemas(t *testing.T, table cellTable, v *schema.Column, cells []o
 	for _, cell := range malformedCells(v) {
 		added := *v
 		added.Name, added.Default = "added", cell
-		for _, change := range []oribi.Change{oribi.SetDefault("n", oribi.Cell(cell)), oribi.SetDefaultCell("n", cell), oribi.AddColumn(added)} {
+		for _, change := range []oribi.Change{oribi.SetDefault("n", oribi.Cell(cell)),
+			oribi.SetDefaultCell("n", cell), oribi.AddColumn(added)} {
 			if err := table.Alter(ctx, change); !errors.Is(err, oribi.ErrSchema) {
 				t.Errorf("a default of %x: %v", cell, err)
 			}
@@ -313,7 +318,8 @@ func checkCellReads(t *testing.T, table cellTable, v *schema.Column, cells []ori
 func checkCellKeys(t *testing.T, store *oribi.Store, v schema.Column, cells []oribi.Cell) {
 	t.Helper()
 	ctx := context.Background()
-	table, err := store.CreateTable("keys", mustSchema(t, v, schema.Column{Name: "x", Type: schema.Int32, Nullable: true}))
+	table, err := store.CreateTable("keys",
+		mustSchema(t, v, schema.Column{Name: "x", Type: schema.Int32, Nullable: true}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +339,8 @@ func checkCellKeys(t *testing.T, store *oribi.Store, v schema.Column, cells []or
 		}
 	}
 	for _, cell := range malformedCells(&v) {
-		for _, key := range []any{oribi.Cell(cell), oribi.Key{oribi.Cell(cell)}, oribi.Row{"v": oribi.Cell(cell)}, [][]byte{cell}} {
+		for _, key := range []any{oribi.Cell(cell), oribi.Key{oribi.Cell(cell)},
+			oribi.Row{"v": oribi.Cell(cell)}, [][]byte{cell}} {
 			if _, err := table.Get(ctx, key); !errors.Is(err, oribi.ErrRow) {
 				t.Errorf("key %x as a %T: %v", cell, key, err)
 			}

@@ -96,12 +96,15 @@ func openCopy(fsys vfs.FS, dir string) (*oribi.Store, error) {
 // shows as of them, in all tables. A write batch is in both tables or in none.
 func TestCheckpointsWithConcurrentWriters(t *testing.T) {
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, History: oribi.HistoryForever, FlushBytes: 1 << 14, RowSetBytes: 1 << 13, LogSegmentBytes: 1 << 13})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: mem, History: oribi.HistoryForever, FlushBytes: 1 << 14,
+			RowSetBytes: 1 << 13, LogSegmentBytes: 1 << 13})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	left, right, ingested := numbersTable(t, store, "left"), numbersTable(t, store, "right"), numbersTable(t, store, "ingested")
+	left, right, ingested := numbersTable(t, store, "left"), numbersTable(t, store, "right"),
+		numbersTable(t, store, "ingested")
 	var mu sync.Mutex
 	var times []mvcc.Timestamp
 	seen := func(ts mvcc.Timestamp) {
@@ -149,7 +152,8 @@ func TestCheckpointsWithConcurrentWriters(t *testing.T) {
 		})
 	}
 	work(7, func(_ *rand.Rand, n int) error {
-		ts, _, err := ingested.Ingest(ctx, steps(nil, [][]*batch.Vector{numbers(int64(3*n), int64(3*n+1), int64(3*n+2))}...))
+		ts, _, err := ingested.Ingest(ctx,
+			steps(nil, [][]*batch.Vector{numbers(int64(3*n), int64(3*n+1), int64(3*n+2))}...))
 		if err == nil {
 			seen(ts)
 		}
@@ -227,7 +231,8 @@ func (c *countingClock) Now() (mvcc.Timestamp, error) {
 func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 	disk := faultfs.New(vfs.NewMem())
 	clock := &countingClock{Clock: mvcc.NewLogicalClock(mvcc.First)}
-	store, err := oribi.Open("/store", &oribi.Options{FS: disk, History: oribi.HistoryForever, Manual: true, Clock: clock})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: disk, History: oribi.HistoryForever, Manual: true, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +281,9 @@ func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 // history.
 func copiedStore(t *testing.T, fsys vfs.FS) *oribi.Store {
 	t.Helper()
-	store, err := oribi.Open("/store", &oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 13, LogSegmentBytes: 1 << 12})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true,
+			RowSetBytes: 1 << 13, LogSegmentBytes: 1 << 12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,8 +377,8 @@ func openCopyOfKilled(mem *vfs.Mem) (*oribi.Store, error) {
 }
 
 // Each failure of a call that changes the disk, with EIO and with ENOSPC, ends the checkpoint with
-// that error, or does not matter. It leaves no copy, and a store that is not poisoned. A directory that
-// existed is empty again.
+// that error, or does not matter. It leaves no copy, and a store that is not poisoned. A directory
+// that existed is empty again.
 func TestFailedCheckpointLeavesNothing(t *testing.T) {
 	for _, exists := range []bool{false, true} {
 		t.Run(fmt.Sprint("exists=", exists), func(t *testing.T) { checkFailedCheckpoints(t, exists) })
@@ -388,7 +395,8 @@ func checkFailedCheckpoints(t *testing.T, exists bool) {
 	for n := 0; ; n += seedtest.Stride(5) {
 		cause := []error{faultfs.ErrIO, faultfs.ErrSpace}[n%2]
 		if exists {
-			if err := errors.Join(vfs.RemoveAll(disk, "/copy"), disk.Mkdir("/copy"), disk.Mkdir("/copy/lost+found")); err != nil {
+			if err := errors.Join(vfs.RemoveAll(disk, "/copy"), disk.Mkdir("/copy"),
+				disk.Mkdir("/copy/lost+found")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -402,16 +410,21 @@ func checkFailedCheckpoints(t *testing.T, exists bool) {
 			if err != nil {
 				t.Fatalf("call %d: %v", n, err)
 			}
-			if err := errors.Join(sameAsOf(store, s, c.Timestamp), s.Close(), vfs.RemoveAll(disk, "/copy")); err != nil {
+			if err := errors.Join(sameAsOf(store, s, c.Timestamp), s.Close(),
+				vfs.RemoveAll(disk, "/copy")); err != nil {
 				t.Fatalf("call %d: %v", n, err)
 			}
-		case !strings.Contains(err.Error(), strings.TrimSuffix(cause.Error(), " on device")), errors.Is(err, oribi.ErrCorrupt), errors.Is(err, oribi.ErrPoisoned): // Pebble reports some as text
+		// Pebble reports some as text
+		case !strings.Contains(err.Error(), strings.TrimSuffix(cause.Error(), " on device")),
+			errors.Is(err, oribi.ErrCorrupt), errors.Is(err, oribi.ErrPoisoned):
 			t.Fatalf("call %d: %v, want %v", n, err, cause)
 		default:
 			failures++
 			if exists {
 				names, err := disk.List("/copy")
-				if names = slices.DeleteFunc(names, func(name string) bool { return name == "LOCK" }); err != nil || len(names) != 1 {
+				if names = slices.DeleteFunc(names, func(name string) bool {
+					return name == "LOCK"
+				}); err != nil || len(names) != 1 {
 					t.Fatalf("call %d: the directory has %q, %v", n, names, err)
 				}
 				break

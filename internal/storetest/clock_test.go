@@ -11,8 +11,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// The timestamp of an empty batch, and one to which the clock was advanced, is below those of all
-// later batches, even if the store is reopened after the machine's clock was set back.
+// The timestamp of an empty batch, and a timestamp to which the clock was advanced, is below the
+// timestamps of all later batches, even if the store is reopened after the machine's clock was set
+// back.
 func TestTimestampsAscendAfterReopeningWithClockSetBack(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := fs.Mkdir("/s"); err != nil {
@@ -20,7 +21,9 @@ func TestTimestampsAscendAfterReopeningWithClockSetBack(t *testing.T) {
 	}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	open := func() *oribi.Store {
-		store, err := oribi.Open("/s", &oribi.Options{FS: fs, Clock: mvcc.NewHybridClock(func() time.Time { return now })})
+		store, err := oribi.Open("/s", &oribi.Options{FS: fs, Clock: mvcc.NewHybridClock(func() time.Time {
+			return now
+		})})
 		if err != nil {
 			t.Fatal(err)
 		}

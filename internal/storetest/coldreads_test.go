@@ -28,7 +28,8 @@ func wideStore(t *testing.T, w wide, options ...oribi.TableOption) vfs.FS {
 	}
 	columns := []schema.Column{{Name: "k", Type: schema.Int64}}
 	for i := range w.columns {
-		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i), Type: schema.Binary, BlockBytes: int32(w.block)})
+		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i),
+			Type: schema.Binary, BlockBytes: int32(w.block)})
 	}
 	s, err := schema.New(columns, 1)
 	if err != nil {

@@ -101,7 +101,8 @@ func TestCommitRetriesAfterAlter(t *testing.T) {
 func TestRowsUseTheDefaultAtTheTimeTheyAreAdded(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
-	alter(t, table, oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int64, Default: []byte{1, 0, 0, 0, 0, 0, 0, 0}}))
+	alter(t, table,
+		oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int64, Default: []byte{1, 0, 0, 0, 0, 0, 0, 0}}))
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": 1, "v": 0})
 	b.Upsert(table, oribi.Row{"k": 2, "v": 0})
@@ -198,7 +199,8 @@ func TestReadsHonorACanceledContext(t *testing.T) {
 	}
 	for _, rows = range table.Scan(canceled).Rows() {
 	}
-	for name, err := range map[string]error{"get": get, "cells": cells, "many": many, "count": count, "count some": some, "snapshot": snapshot,
+	for name, err := range map[string]error{"get": get, "cells": cells, "many": many, "count": count,
+		"count some": some, "snapshot": snapshot,
 		"history": history, "diff": diff, "rows": rows} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)

@@ -68,7 +68,8 @@ func (c *crew) work(d time.Duration) {
 // busyStore opens a store with frequent flushes and compactions, and its table numbers.
 func busyStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/store", &oribi.Options{FS: fsys, History: oribi.HistoryForever, FlushBytes: 1 << 15, RowSetBytes: 1 << 14})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: fsys, History: oribi.HistoryForever, FlushBytes: 1 << 15, RowSetBytes: 1 << 14})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +386,8 @@ func TestRowsAreLinearizable(t *testing.T) {
 	var newest [8]atomic.Int64 // by key, approximate
 	c.each(5, func(r *rand.Rand) error {
 		id := int(client.Add(1))
-		in := registerInput{key: r.IntN(8), kind: []string{"read", "read", "upsert", "insert", "update", "swap", "swap", "delete"}[r.IntN(8)],
+		in := registerInput{key: r.IntN(8),
+			kind:  []string{"read", "read", "upsert", "insert", "update", "swap", "swap", "delete"}[r.IntN(8)],
 			value: r.Int64N(1 << 40)}
 		in.old = newest[in.key].Load()
 		op := porcupine.Operation{ClientId: id, Input: in, Call: clock.Add(1)}

@@ -43,7 +43,8 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 			}
 		}
 	}
-	states := []string{"absent", "on disk", "deleted on disk", "in memory", "deleted in memory", "deleted on disk, in memory"}
+	states := []string{"absent", "on disk", "deleted on disk", "in memory",
+		"deleted in memory", "deleted on disk, in memory"}
 	b := store.NewBatch()
 	commit := func() mvcc.Timestamp {
 		t.Helper()
@@ -146,7 +147,8 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 				changed = changed || v.Timestamp == r.ts
 			}
 			if changed != (r.before != r.after) {
-				t.Fatalf("%s, %s: from %v to %v, the history reports a change: %v", when, r.name, r.before, r.after, changed)
+				t.Fatalf("%s, %s: from %v to %v, the history reports a change: %v", when,
+					r.name, r.before, r.after, changed)
 			}
 		}
 	}
@@ -262,7 +264,8 @@ func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 		b.Insert(table, oribi.Row{"k": 1, "v": 11})    // 1: exists
 		b.Insert(table, oribi.Row{"k": 6, "v": "six"}) // 2: not a number
 		b.Update(table, oribi.Row{"k": 7, "v": 7})     // 3: absent
-		vectors := []*batch.Vector{batch.NewVector(table.Schema().Columns[0].Type, 3), batch.NewVector(table.Schema().Columns[1].Type, 3)}
+		vectors := []*batch.Vector{batch.NewVector(table.Schema().Columns[0].Type, 3),
+			batch.NewVector(table.Schema().Columns[1].Type, 3)}
 		for i := range 3 {
 			batch.Values[int64](vectors[0])[i] = int64(8 + i)
 		}
@@ -285,7 +288,8 @@ func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 	for _, r := range b.Refused() {
 		rows = append(rows, r.Row)
 	}
-	if fmt.Sprint(rows) != "[1 2 3 5]" || !errors.Is(b.Refused()[0], oribi.ErrKeyExists) || !errors.Is(b.Refused()[2], oribi.ErrNotFound) {
+	if fmt.Sprint(rows) != "[1 2 3 5]" || !errors.Is(b.Refused()[0], oribi.ErrKeyExists) ||
+		!errors.Is(b.Refused()[2], oribi.ErrNotFound) {
 		t.Errorf("refused: %v", b.Refused())
 	}
 	wantValue(t, table, 12)

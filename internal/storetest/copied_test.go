@@ -23,7 +23,8 @@ var copiedColumns = []schema.Column{
 }
 
 func copiedRow(k, version int) oribi.Row {
-	row := oribi.Row{"key": copiedKey(k), "n": int64(k*7919 + version), "word": fmt.Sprint("word ", (k/500+version)%5), "text": fmt.Sprint("text ", k*k), "f": float64(k) / 3}
+	row := oribi.Row{"key": copiedKey(k), "n": int64(k*7919 + version), "word": fmt.Sprint("word ", (k/500+version)%5),
+		"text": fmt.Sprint("text ", k*k), "f": float64(k) / 3}
 	if k%11 < 3 {
 		row["f"] = nil
 	}
@@ -57,7 +58,8 @@ func copiedTable(t *testing.T) (table *oribi.Table, versions map[int]int, commit
 		}
 		commits = append(commits, model.Commit{TS: ts})
 	}
-	for _, part := range []struct{ from, to, step int }{{0, 20_000, 2}, {19_001, 40_001, 2}, {40_002, 60_002, 2}, {48_001, 48_021, 2}, {70_000, 80_000, 1}} {
+	for _, part := range []struct{ from, to, step int }{{0, 20_000, 2}, {19_001, 40_001, 2}, {40_002, 60_002, 2},
+		{48_001, 48_021, 2}, {70_000, 80_000, 1}} {
 		b := store.NewBatch()
 		for k := part.from; k < part.to; k += part.step {
 			b.Insert(table, copiedRow(k, 0))
@@ -94,7 +96,7 @@ func copiedTable(t *testing.T) (table *oribi.Table, versions map[int]int, commit
 }
 
 // After a merge that copied cblocks, a lookup finds each key, and no other, a range begins at its
-// first key, and the rows are those of before.
+// first key, and the rows are unchanged.
 func TestCopiedBlocksAreFoundByKey(t *testing.T) {
 	table, versions, _ := copiedTable(t)
 	check := func(k int) {

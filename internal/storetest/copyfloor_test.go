@@ -19,13 +19,16 @@ func TestCopiesOfOldRowsAnswerAsTheStore(t *testing.T) {
 	ctx, mem := t.Context(), vfs.NewMem()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	options := func() *oribi.Options {
-		return &oribi.Options{FS: mem, Manual: true, History: time.Hour, Clock: mvcc.NewHybridClock(func() time.Time { return now })}
+		return &oribi.Options{FS: mem, Manual: true, History: time.Hour, Clock: mvcc.NewHybridClock(func() time.Time {
+			return now
+		})}
 	}
 	store, err := oribi.Open("/store", options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.Int64}))
+	table, err := store.CreateTable("t",
+		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.Int64}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,8 @@ func TestCrashStatesContainAcknowledgedBatches(t *testing.T) {
 }
 
 // The recovery of a crashed store is interrupted at every file operation, and so are the recovery
-// from that state and the next one. What a power cut left remains; what a kill left remains except
-// for what was not durable, and all of it is durable once the store is open.
+// from that state and the next one. Data that a power cut left remains. Data that a kill left
+// remains too, except data that was not yet durable; all of it is durable once the store is open.
 func TestInterruptedRecoveryLosesNothing(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(300 * time.Millisecond))

@@ -73,8 +73,10 @@ func (m *cursorModel) randomMove(r *rand.Rand, c *oribi.CursorOf[visit]) (name s
 func TestCursorMovesAsOverASortedSlice(t *testing.T) {
 	r := seedtest.Rand(t)
 	visits, times := visitsTable(t, r)
-	options := [][]oribi.TypedCursorOption{nil, {oribi.Prefix("host1")}, {oribi.From(oribi.Key{"host0", 17}), oribi.To(oribi.Key{"host1", 99})},
-		{oribi.Where(oribi.Lt("size", 200))}, {oribi.From("host2"), oribi.To("host1")}, {oribi.To(oribi.Key{"host0", 9})}}
+	options := [][]oribi.TypedCursorOption{nil, {oribi.Prefix("host1")},
+		{oribi.From(oribi.Key{"host0", 17}), oribi.To(oribi.Key{"host1", 99})},
+		{oribi.Where(oribi.Lt("size", 200))}, {oribi.From("host2"), oribi.To("host1")},
+		{oribi.To(oribi.Key{"host0", 9})}}
 	for _, at := range append([]mvcc.Timestamp{times[0] - 1}, times...) {
 		opts := options[r.IntN(len(options))]
 		if at == times[len(times)-1] {
@@ -98,13 +100,15 @@ func TestCursorMovesAsOverASortedSlice(t *testing.T) {
 			before := m.at
 			name, got, want := m.randomMove(r, c)
 			if got != want || c.Err() != nil {
-				t.Fatalf("at %v: %s from row %d of %d: %t, want %t, %v", at, name, before, len(m.rows), got, want, c.Err())
+				t.Fatalf("at %v: %s from row %d of %d: %t, want %t, %v", at, name, before,
+					len(m.rows), got, want, c.Err())
 			}
 			switch row := c.Row(); {
 			case !want && (row != visit{} || c.Key() != nil):
 				t.Fatalf("%s: row %v, key %v, want none", name, row, c.Key())
 			case want && row.String() != m.rows[m.at].String():
-				t.Fatalf("at %v, move %d: %s from row %d of %d: row %v, want %v", at, i, name, before, len(m.rows), row, m.rows[m.at])
+				t.Fatalf("at %v, move %d: %s from row %d of %d: row %v, want %v", at, i, name, before,
+					len(m.rows), row, m.rows[m.at])
 			case want && !slices.Equal(c.Key(), oribi.Key{row.Host, row.N}):
 				t.Fatalf("key %v of row %v", c.Key(), row)
 			}

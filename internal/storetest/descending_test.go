@@ -44,7 +44,9 @@ func (v narrowVisit) String() string { return v.Host + " " + strconv.FormatInt(v
 // of the batches.
 func visitsTable(t *testing.T, r *rand.Rand) (*oribi.TableOf[visit], []mvcc.Timestamp) {
 	t.Helper()
-	store, err := oribi.Open("/visits", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, History: oribi.HistoryForever, RowSetBytes: 1 << 17})
+	store, err := oribi.Open("/visits",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true,
+			History: oribi.HistoryForever, RowSetBytes: 1 << 17})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,8 @@ func visitsTable(t *testing.T, r *rand.Rand) (*oribi.TableOf[visit], []mvcc.Time
 	commit := func(op oribi.Op, n, step int) {
 		b := store.NewBatch()
 		for i := r.IntN(step); i < n; i += step {
-			row := visit{Host: fmt.Sprint("host", i%3), N: int64(i / 3), Note: fmt.Sprint("note ", len(times), " ", i%7)}
+			row := visit{Host: fmt.Sprint("host", i%3), N: int64(i / 3),
+				Note: fmt.Sprint("note ", len(times), " ", i%7)}
 			if size := int64(i); i%5 > 0 {
 				row.Size = &size
 			}

@@ -60,7 +60,9 @@ func checkErrors(t *testing.T, want error, calls []failingCall) {
 
 // readCalls are the calls that read, writeCalls those that write, with good arguments: all fail in
 // a store or a context in which none can succeed.
-func readCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow], place string) []failingCall {
+func readCalls(
+	ctx context.Context, store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow], place string,
+) []failingCall {
 	return []failingCall{
 		{"Store.Snapshot", "", func() error { return errOf(store.Snapshot(ctx)) }},
 		{"Store.SnapshotAt", "", func() error { return errOf(store.SnapshotAt(ctx, mvcc.First)) }},
@@ -72,7 +74,9 @@ func readCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, type
 		{"Table.Explain", place, func() error { return errOf(table.Explain(ctx, 1)) }},
 		{"Table.Count", place, func() error { return errOf(table.Count(ctx)) }},
 		{"Table.Count of some", place, func() error { return errOf(table.Count(ctx, oribi.Where(oribi.Eq("v", 1)))) }},
-		{"Table.Aggregate", place, func() error { return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()})) }},
+		{"Table.Aggregate", place, func() error {
+			return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}))
+		}},
 		{"Table.Aggregate of groups", place, func() error {
 			return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.SumOf("v")}, oribi.GroupBy("k")))
 		}},
@@ -91,7 +95,9 @@ func readCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, type
 	}
 }
 
-func writeCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow], place string) []failingCall {
+func writeCalls(
+	ctx context.Context, store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow], place string,
+) []failingCall {
 	noVectors := func(func([]*batch.Vector, error) bool) {}
 	return []failingCall{
 		{"Batch.Commit", "", func() error {
@@ -103,7 +109,10 @@ func writeCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, typ
 		{"TableOf.Put", "", func() error { return errOf(typed.Put(ctx, numberRow{1, 2})) }},
 		{"Patch", "", func() error { return errOf(oribi.Patch(ctx, table, numberRow{1, 2})) }},
 		{"Table.Ingest", place, func() error { _, _, err := table.Ingest(ctx, noVectors); return err }},
-		{"TableOf.Ingest", place, func() error { _, _, err := typed.Ingest(ctx, func(func(numberRow) bool) {}); return err }},
+		{"TableOf.Ingest", place, func() error {
+			_, _, err := typed.Ingest(ctx, func(func(numberRow) bool) {})
+			return err
+		}},
 		{"Table.UpdateWhere", place, func() error { return errOf(table.UpdateWhere(ctx, oribi.Row{"v": 1})) }},
 		{"Table.DeleteWhere", place, func() error { return errOf(table.DeleteWhere(ctx)) }},
 		{"Table.DeleteRange", place, func() error { return errOf(table.DeleteRange(ctx, 1, 2)) }},
@@ -140,7 +149,8 @@ func otherCalls(store *oribi.Store, table *oribi.Table, place string) (reads, wr
 
 func openNumbers(t *testing.T, mem *vfs.Mem, readOnly bool) (*oribi.Store, *oribi.Table, *oribi.TableOf[numberRow]) {
 	t.Helper()
-	store, err := oribi.Open("/errors", &oribi.Options{FS: mem, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true, ReadOnly: readOnly})
+	store, err := oribi.Open("/errors",
+		&oribi.Options{FS: mem, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true, ReadOnly: readOnly})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +215,9 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 		{"Get", `"nope"`, func() error { return errOf(table.Get(ctx, 1, oribi.Columns("nope"))) }},
 		{"GetCells", `"nope"`, func() error { _, _, err := table.GetCells(ctx, 1, oribi.Columns("nope")); return err }},
 		{"GetMany", `"nope"`, func() error { return errOf(table.GetMany(ctx, []any{1}, oribi.Columns("nope"))) }},
-		{"Batch.Get", `"nope"`, func() error { return errOf(store.NewBatch().Get(ctx, table, 1, oribi.Columns("nope"))) }},
+		{"Batch.Get", `"nope"`, func() error {
+			return errOf(store.NewBatch().Get(ctx, table, 1, oribi.Columns("nope")))
+		}},
 		{"Scan", `"nope"`, func() error { return lastErr(table.Scan(ctx, oribi.Columns("nope")).Rows()) }},
 		{"Scan where", `"nope"`, func() error { return lastErr(table.Scan(ctx, nope).Rows()) }},
 		{"TableOf.Scan where", `"nope"`, func() error { return lastErr(typed.Scan(ctx, nope)) }},
@@ -223,7 +235,9 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 			return b.Err()
 		}},
 		{"If", `"nope"`, commit(func(b *oribi.Batch) { b.If(table, oribi.Row{"k": 1}, oribi.Eq("nope", 1)) })},
-		{"UpdateIf", `"nope"`, commit(func(b *oribi.Batch) { b.UpdateIf(table, oribi.Row{"k": 1, "v": 1}, oribi.Eq("nope", 1)) })},
+		{"UpdateIf", `"nope"`, commit(func(b *oribi.Batch) {
+			b.UpdateIf(table, oribi.Row{"k": 1, "v": 1}, oribi.Eq("nope", 1))
+		})},
 		{"TableOf.If", `"nope"`, commit(func(b *oribi.Batch) { typed.If(b, numberRow{K: 1}, oribi.Eq("nope", 1)) })},
 	})
 	checkErrors(t, oribi.ErrNotFound, []failingCall{
@@ -256,7 +270,9 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 		{"IfAbsent", "key 1", commit(func(b *oribi.Batch) { b.IfAbsent(table, oribi.Row{"k": 1}) })},
 		{"Vectors", `table "t"`, commit(func(b *oribi.Batch) { b.Vectors(oribi.OpInsert, table, nil) })},
 		{"Ingest", `table "t"`, func() error {
-			_, _, err := table.Ingest(ctx, func(yield func([]*batch.Vector, error) bool) { yield(make([]*batch.Vector, 2), nil) })
+			_, _, err := table.Ingest(ctx, func(yield func([]*batch.Vector, error) bool) {
+				yield(make([]*batch.Vector, 2), nil)
+			})
 			return err
 		}},
 		{"TableOf.Ingest", "key 1", func() error {
@@ -290,15 +306,21 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 	if _, err := b.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	checkErrors(t, oribi.ErrCommitted, []failingCall{{"Commit", "commit", func() error { return errOf(b.Commit(ctx)) }}})
+	checkErrors(t, oribi.ErrCommitted, []failingCall{{"Commit", "commit", func() error {
+		return errOf(b.Commit(ctx))
+	}}})
 	other, err := store.Snapshot(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other.Close()
-	checkErrors(t, oribi.ErrClosed, []failingCall{{"Get", `table "t"`, func() error { return errOf(table.Get(ctx, 1, oribi.At(other))) }}})
+	checkErrors(t, oribi.ErrClosed, []failingCall{{"Get", `table "t"`, func() error {
+		return errOf(table.Get(ctx, 1, oribi.At(other)))
+	}}})
 	checkErrors(t, nil, []failingCall{
-		{"Options.Validate", "MemoryLimit", func() error { return (&oribi.Options{MemoryLimit: 1, CellLimit: -1}).Validate() }},
+		{"Options.Validate", "MemoryLimit", func() error {
+			return (&oribi.Options{MemoryLimit: 1, CellLimit: -1}).Validate()
+		}},
 		{"Diff", `table "t"`, func() error { return lastErr(table.Diff(ctx, 2, 1)) }},
 		{"Open", "MemoryLimit", func() error { return errOf(oribi.Open("/x", &oribi.Options{MemoryLimit: 1})) }},
 	})
@@ -325,7 +347,8 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 // step.
 func TestHistoryAndDiffEndAfterClose(t *testing.T) {
 	ctx := t.Context()
-	run := func(name string, begin func(store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow]) iter.Seq2[any, error]) {
+	run := func(name string, begin func(store *oribi.Store, table *oribi.Table,
+		typed *oribi.TableOf[numberRow]) iter.Seq2[any, error]) {
 		store, table, typed := openNumbers(t, vfs.NewMem(), false)
 		if _, err := typed.Put(ctx, numberRow{1, 11}, numberRow{2, 21}); err != nil {
 			t.Fatal(err)
@@ -356,7 +379,8 @@ func TestHistoryAndDiffEndAfterClose(t *testing.T) {
 	run("Table.Diff", func(store *oribi.Store, table *oribi.Table, _ *oribi.TableOf[numberRow]) iter.Seq2[any, error] {
 		return anySeq(table.Diff(ctx, mvcc.First, store.Visible()))
 	})
-	run("TableOf.Diff", func(store *oribi.Store, _ *oribi.Table, typed *oribi.TableOf[numberRow]) iter.Seq2[any, error] {
+	run("TableOf.Diff", func(store *oribi.Store, _ *oribi.Table,
+		typed *oribi.TableOf[numberRow]) iter.Seq2[any, error] {
 		return anySeq(typed.Diff(ctx, mvcc.First, store.Visible()))
 	})
 }
@@ -369,7 +393,8 @@ func anySeq[T any](seq iter.Seq2[T, error]) iter.Seq2[any, error] {
 
 // Errors about an unknown name end with the nearest name, once.
 func TestErrorsNameTheNearestTableOrColumn(t *testing.T) {
-	store, err := oribi.Open("/errors", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
+	store, err := oribi.Open("/errors",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +426,8 @@ func TestErrorsNameTheNearestTableOrColumn(t *testing.T) {
 		{"DropTable", `oribi: drop table "fils": no such table; did you mean "files"?`, store.DropTable("fils")},
 		{"Table far from all", `oribi: table "x": no such table; there is "files"`, errOf(store.Table("x"))},
 		{"Get", size, errOf(table.Get(ctx, "a", oribi.Columns("sise")))},
-		{"Get far from all", `oribi: table "files": column "x": no such column; there is "path", "size"`, errOf(table.Get(ctx, "a", oribi.Columns("x")))},
+		{"Get far from all", `oribi: table "files": column "x": no such column; there is "path", "size"`,
+			errOf(table.Get(ctx, "a", oribi.Columns("x")))},
 		{"Get by a row", path, errOf(table.Get(ctx, oribi.Row{"pth": "a"}))},
 		{"Get by a row that is longer", path, errOf(table.Get(ctx, oribi.Row{"path": "a", "pth": "a"}))},
 		{"Scan", size, lastErr(table.Scan(ctx, oribi.Columns("sise")).Rows())},
@@ -416,7 +442,9 @@ func TestErrorsNameTheNearestTableOrColumn(t *testing.T) {
 		{"SetDefault", size, table.Alter(ctx, oribi.SetDefault("sise", 1))},
 		{"Upsert", size, commit(func(b *oribi.Batch) { b.Upsert(table, oribi.Row{"path": "a", "sise": 1}) })},
 		{"Delete", path, commit(func(b *oribi.Batch) { b.Delete(table, oribi.Row{"pth": "a"}) })},
-		{"UpdateIf", size, commit(func(b *oribi.Batch) { b.UpdateIf(table, oribi.Row{"path": "a", "size": 1}, oribi.Eq("sise", 1)) })},
+		{"UpdateIf", size, commit(func(b *oribi.Batch) {
+			b.UpdateIf(table, oribi.Row{"path": "a", "size": 1}, oribi.Eq("sise", 1))
+		})},
 		{"TableOf.If", size, commit(func(b *oribi.Batch) { files.If(b, fileRow{Path: "a"}, oribi.Eq("sise", 1)) })},
 		{"GetAs", size, errOf(oribi.GetAs[struct{ Sise int64 }](ctx, table, "a"))},
 		{"Typed", size, errOf(oribi.Typed[struct {

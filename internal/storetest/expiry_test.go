@@ -25,7 +25,8 @@ func newSessions(t *testing.T, age time.Duration, opts ...oribi.TableOption) *se
 	t.Helper()
 	s := &sessions{fakeWall: newFakeWall(), t: t}
 	s.open()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64, Nullable: true},
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.Int64, Nullable: true},
 		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1)
 	if err == nil {
 		s.table, err = s.store.CreateTable("sessions", columns, append(opts, oribi.Expires("until", age))...)
@@ -38,7 +39,8 @@ func newSessions(t *testing.T, age time.Duration, opts ...oribi.TableOption) *se
 
 func (s *sessions) open() {
 	s.t.Helper()
-	store, err := oribi.Open("/sessions", &oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.time), History: time.Hour, Manual: true})
+	store, err := oribi.Open("/sessions",
+		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.time), History: time.Hour, Manual: true})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -127,7 +129,8 @@ func TestRowsExpire(t *testing.T) {
 		if ok, err := s.table.Has(ctx, 1); ok || err != nil {
 			t.Errorf("has 1: %v, %v", ok, err)
 		}
-		if row, err := s.table.Get(ctx, 1, oribi.AsOf(before), oribi.Columns("v")); err != nil || len(row) != 1 || row["v"] != int64(10) {
+		if row, err := s.table.Get(ctx, 1, oribi.AsOf(before), oribi.Columns("v")); err != nil ||
+			len(row) != 1 || row["v"] != int64(10) {
 			t.Errorf("get 1 as of the beginning: %v, %v", row, err)
 		}
 		if row, err := s.table.Get(ctx, 2, oribi.Columns("v")); err != nil || len(row) != 1 {
@@ -161,7 +164,9 @@ func TestWritesTakeExpiredRowsForAbsent(t *testing.T) {
 				b.Insert(t, oribi.Row{"k": 1, "v": 3})
 			}, oribi.ErrKeyExists, ""},
 			{"upsert", func(b *oribi.Batch, t *oribi.Table) { b.Upsert(t, oribi.Row{"k": 1}) }, nil, "1=<nil> "},
-			{"update", func(b *oribi.Batch, t *oribi.Table) { b.Update(t, oribi.Row{"k": 1, "v": 2}) }, oribi.ErrNotFound, ""},
+			{"update", func(b *oribi.Batch, t *oribi.Table) {
+				b.Update(t, oribi.Row{"k": 1, "v": 2})
+			}, oribi.ErrNotFound, ""},
 			{"delete", func(b *oribi.Batch, t *oribi.Table) { b.Delete(t, oribi.Row{"k": 1}) }, oribi.ErrNotFound, ""},
 			{"update_ignore", func(b *oribi.Batch, t *oribi.Table) {
 				b.UpdateIgnore(t, oribi.Row{"k": 1, "v": 2, "until": nil})
@@ -206,8 +211,8 @@ func TestWritesTakeExpiredRowsForAbsent(t *testing.T) {
 	}
 }
 
-// TestTransactionConflictsIfWhatItReadExpires commits a transaction after a row has expired that it
-// has read or written, and one that no read has returned.
+// TestTransactionConflictsIfWhatItReadExpires commits a transaction after a row has expired: a row
+// that it has read or written, or a row that no read has returned.
 func TestTransactionConflictsIfWhatItReadExpires(t *testing.T) {
 	ctx := context.Background()
 	for _, test := range []struct {
@@ -243,7 +248,9 @@ func TestTransactionConflictsIfWhatItReadExpires(t *testing.T) {
 			}
 			return nil
 		}, nil},
-		{"update", func(s *sessions, tx *oribi.Tx) error { return tx.Update(s.table, oribi.Row{"k": 1, "v": 5}) }, oribi.ErrConflict},
+		{"update", func(s *sessions, tx *oribi.Tx) error {
+			return tx.Update(s.table, oribi.Row{"k": 1, "v": 5})
+		}, oribi.ErrConflict},
 		{"its own row", func(s *sessions, tx *oribi.Tx) error {
 			if err := tx.Insert(s.table, s.row(4, 4, time.Second)); err != nil {
 				return err
@@ -299,12 +306,14 @@ func (s *sessions) tick() time.Time {
 func tickingTable(t *testing.T) (*sessions, *oribi.Table) {
 	t.Helper()
 	s := &sessions{fakeWall: newFakeWall(), t: t}
-	store, err := oribi.Open("/sessions", &oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
+	store, err := oribi.Open("/sessions",
+		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "until", Type: schema.Timestamp}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "until", Type: schema.Timestamp}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +442,8 @@ func TestExpiredRowsStayAbsentWhenTheRuleEnds(t *testing.T) {
 	if err := s.table.Alter(ctx, oribi.DropColumn("until")); !errors.Is(err, oribi.ErrSchema) {
 		t.Errorf("drop of the column: %v", err)
 	}
-	if err := s.table.Alter(ctx, oribi.RenameColumn("until", "late"), oribi.SetExpires("late", time.Minute)); err != nil {
+	if err := s.table.Alter(ctx, oribi.RenameColumn("until", "late"),
+		oribi.SetExpires("late", time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if e := s.table.Properties().Expiry; e.Column != "late" || e.Age != time.Minute || e.Since <= times[len(times)-1] {
@@ -470,8 +480,8 @@ func TestExpiredRowsStayAbsentWhenTheRuleEnds(t *testing.T) {
 	}
 }
 
-// TestCompactionsDropExpiredRows compacts rows that expired before the history floor, and others that
-// expire later or never, one of them after it was changed.
+// TestCompactionsDropExpiredRows compacts rows that expired before the history floor, and others
+// that expire later or never, one of them after it was changed.
 func TestCompactionsDropExpiredRows(t *testing.T) {
 	ctx := context.Background()
 	for _, flushed := range []bool{false, true} {
@@ -516,17 +526,19 @@ func TestCompactionsDropExpiredRows(t *testing.T) {
 	}
 }
 
-// TestRuleEndsWhileRowsExpire clears the rule of a table whose rows expire meanwhile: the clock moves
-// between all steps. The state just before the end of the rule has to be that after it.
+// TestRuleEndsWhileRowsExpire clears the rule of a table whose rows expire meanwhile: the clock
+// moves between all steps. The state just before the end of the rule has to be that after it.
 func TestRuleEndsWhileRowsExpire(t *testing.T) {
 	ctx := context.Background()
 	s := &sessions{fakeWall: newFakeWall(), t: t}
-	store, err := oribi.Open("/sessions", &oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
+	store, err := oribi.Open("/sessions",
+		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}, {Name: "until", Type: schema.Timestamp}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
+		{Name: "until", Type: schema.Timestamp}}, 1)
 	if err == nil {
 		s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0))
 	}

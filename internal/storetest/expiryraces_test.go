@@ -17,7 +17,8 @@ import (
 // create opens a new store with a table of sessions that expire at the time in until.
 func (s *sessions) create(o *oribi.Options) {
 	s.t.Helper()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64, Nullable: true},
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.Int64, Nullable: true},
 		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1)
 	if err == nil {
 		s.store, err = oribi.Open("/sessions", o)
@@ -59,8 +60,8 @@ func TestRetriedFlushKeepsRenewedRows(t *testing.T) {
 	}
 }
 
-// An ingest looks up the keys of expired rows, whose locks it does not hold, while a writer replaces
-// the rows.
+// An ingest looks up the keys of expired rows, whose locks it does not hold, while a writer
+// replaces the rows.
 func TestIngestNextToRenewals(t *testing.T) {
 	s := newSessions(t, 0)
 	const keys = 64
@@ -86,7 +87,8 @@ func TestIngestNextToRenewals(t *testing.T) {
 		done <- err
 	}()
 	for range 2000 {
-		columns := []*batch.Vector{batch.NewVector(schema.Int64, keys+1), batch.NewVector(schema.Int64, keys+1), batch.NewVector(schema.Timestamp, keys+1)}
+		columns := []*batch.Vector{batch.NewVector(schema.Int64, keys+1), batch.NewVector(schema.Int64, keys+1),
+			batch.NewVector(schema.Timestamp, keys+1)}
 		for i := range keys + 1 {
 			batch.Values[int64](columns[0])[i] = int64(i)
 		}
@@ -100,8 +102,8 @@ func TestIngestNextToRenewals(t *testing.T) {
 	}
 }
 
-// A row expires at each look at the clock. A commit that renews them all, and calls that replace the
-// whole table, end all the same, long before the last row has expired.
+// A row expires at each look at the clock. A commit that renews them all, and calls that replace
+// the whole table, end all the same, long before the last row has expired.
 func TestCommitsEndWhileRowsExpire(t *testing.T) {
 	const rows = 500
 	for name, change := range map[string]func(s *sessions) (mvcc.Timestamp, error){
@@ -122,7 +124,8 @@ func TestCommitsEndWhileRowsExpire(t *testing.T) {
 		},
 	} {
 		s := &sessions{fakeWall: newFakeWall(), t: t}
-		s.create(&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
+		s.create(&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick),
+			History: oribi.HistoryForever, Manual: true})
 		b := s.store.NewBatch()
 		s.move(2 * time.Hour)
 		start := s.time().Add(time.Minute)

@@ -69,9 +69,10 @@ func explainTable(t *testing.T) (table *oribi.Table, before mvcc.Timestamp) {
 			b.Delete(table, oribi.Row{"k": i})
 		}
 	})
-	// The order of predicates depends on what tests of a column cost, which is unknown until its
+	// The order of predicates depends on the costs of testing a column, which are unknown until its
 	// file is open. This opens all.
-	if _, err := table.Count(t.Context(), oribi.Where(oribi.Ge("n", 0), oribi.Ge("wide", 0), oribi.Ne("word", "green"))); err != nil {
+	if _, err := table.Count(t.Context(),
+		oribi.Where(oribi.Ge("n", 0), oribi.Ge("wide", 0), oribi.Ne("word", "green"))); err != nil {
 		t.Fatal(err)
 	}
 	return table, before
@@ -82,7 +83,8 @@ func TestExplain(t *testing.T) {
 	table, before := explainTable(t)
 	for name, test := range map[string]func(t *testing.T, table *oribi.Table, before mvcc.Timestamp){
 		"CountsWhatScansDo": explainCountsWhatScansDo, "CountsPartsOfScans": explainCountsPartsOfScans,
-		"CountsAndAggregates": explainOfCountsAndAggregates, "GroupsAndExtremes": explainOfGroupsAndExtremes, "CountsRestingFilters": explainCountsRestingFilters, "RandomScans": explainOfRandomScans,
+		"CountsAndAggregates": explainOfCountsAndAggregates, "GroupsAndExtremes": explainOfGroupsAndExtremes,
+		"CountsRestingFilters": explainCountsRestingFilters, "RandomScans": explainOfRandomScans,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, table, before) })
 	}
@@ -102,7 +104,8 @@ func checkSums(t *testing.T, e *oribi.Explanation) {
 		t.Errorf("%d rows returned, %+v", e.Returned, *r)
 	}
 	for _, p := range e.Predicates {
-		if p.Tested != p.Schema+p.ZoneMap+p.Dictionary+p.Planes+p.Stored+p.Decoded+p.Changed+p.Memory+p.Untested || p.Passed > p.Tested {
+		if p.Tested != p.Schema+p.ZoneMap+p.Dictionary+p.Planes+p.Stored+p.Decoded+p.Changed+p.Memory+p.Untested ||
+			p.Passed > p.Tested {
 			t.Errorf("cells of a predicate do not add up: %+v", p)
 		}
 	}
@@ -133,7 +136,8 @@ func checkNotNegative(t *testing.T, v reflect.Value) {
 
 // The expected counts follow from the layout of the table.
 func explainCountsWhatScansDo(t *testing.T, table *oribi.Table, before mvcc.Timestamp) {
-	whole := []oribi.ColumnCounts{{Column: "k", Blocks: 2, Skipped: 2}, {Column: "n", Blocks: 12, Skipped: 12}, {Column: "word", Blocks: 6, Stored: 6}, {Column: "wide", Blocks: 2, Skipped: 2}}
+	whole := []oribi.ColumnCounts{{Column: "k", Blocks: 2, Skipped: 2}, {Column: "n", Blocks: 12, Skipped: 12},
+		{Column: "word", Blocks: 6, Stored: 6}, {Column: "wide", Blocks: 2, Skipped: 2}}
 	for name, c := range map[string]struct {
 		opts       []oribi.ScanOption
 		rowSets    oribi.RowSetCounts
@@ -157,7 +161,8 @@ func explainCountsWhatScansDo(t *testing.T, table *oribi.Table, before mvcc.Time
 			opts:    []oribi.ScanOption{oribi.Columns("n", "word"), oribi.From(3000), oribi.To(11000)},
 			rowSets: oribi.RowSetCounts{Memory: 1, Disk: 2, Read: 2},
 			rows:    oribi.RowCounts{Disk: 12000, Outside: 4000, Invisible: 20, Decoded: 7980},
-			columns: []oribi.ColumnCounts{{Column: "n", Blocks: 12, Outside: 3, Decoded: 9, Cells: 8000}, {Column: "word", Blocks: 6, Outside: 1, Decoded: 5, Cells: 8000}},
+			columns: []oribi.ColumnCounts{{Column: "n", Blocks: 12, Outside: 3, Decoded: 9, Cells: 8000},
+				{Column: "word", Blocks: 6, Outside: 1, Decoded: 5, Cells: 8000}},
 		},
 		"one rowset": {
 			opts:    []oribi.ScanOption{oribi.Columns("n"), oribi.From(11500), oribi.To(11600)},
@@ -166,7 +171,8 @@ func explainCountsWhatScansDo(t *testing.T, table *oribi.Table, before mvcc.Time
 			columns: []oribi.ColumnCounts{{Column: "n", Blocks: 2, Outside: 1, Decoded: 1, Cells: 100}},
 		},
 		"zone map": { // decides all but the cblock of rows [3072, 4096), then [8192, 9216)
-			opts:    []oribi.ScanOption{oribi.From(3000), oribi.To(12000), oribi.Where(oribi.Between("n", 4000, 9000), oribi.Eq("word", "red"))},
+			opts: []oribi.ScanOption{oribi.From(3000), oribi.To(12000),
+				oribi.Where(oribi.Between("n", 4000, 9000), oribi.Eq("word", "red"))},
 			rowSets: oribi.RowSetCounts{Memory: 1, Disk: 2, Read: 2},
 			rows:    oribi.RowCounts{Disk: 12000, Outside: 3000, Invisible: 20, Excluded: 6489, Decoded: 2491},
 			predicates: []oribi.PredicateCounts{
@@ -176,40 +182,51 @@ func explainCountsWhatScansDo(t *testing.T, table *oribi.Table, before mvcc.Time
 			},
 		},
 		"dictionary": {
-			opts:       []oribi.ScanOption{oribi.Where(oribi.Eq("word", "green"))},
-			rowSets:    oribi.RowSetCounts{Memory: 1, Disk: 2, Read: 2},
-			rows:       oribi.RowCounts{Disk: 12000, Memory: 300, Invisible: 20, Excluded: 12280},
-			predicates: []oribi.PredicateCounts{{Predicate: "word = 'green'", Column: "word", Tested: 12280, Dictionary: 11970, Changed: 10, Memory: 300}},
-			columns:    whole,
+			opts:    []oribi.ScanOption{oribi.Where(oribi.Eq("word", "green"))},
+			rowSets: oribi.RowSetCounts{Memory: 1, Disk: 2, Read: 2},
+			rows:    oribi.RowCounts{Disk: 12000, Memory: 300, Invisible: 20, Excluded: 12280},
+			predicates: []oribi.PredicateCounts{{Predicate: "word = 'green'", Column: "word", Tested: 12280,
+				Dictionary: 11970, Changed: 10, Memory: 300}},
+			columns: whole,
 		},
-		"constant planes": { // only in the chunk of 2048 to 3071 do the high planes equal those of 2048
-			opts:       []oribi.ScanOption{oribi.Columns(), oribi.Where(oribi.Ge("wide", 2048))},
-			rowSets:    oribi.RowSetCounts{Memory: 1, Disk: 2, Read: 2},
-			rows:       oribi.RowCounts{Disk: 12000, Memory: 300, Invisible: 20, Excluded: 2048, Decoded: 10232},
-			predicates: []oribi.PredicateCounts{{Predicate: "wide >= 2048", Column: "wide", Tested: 12280, Passed: 10232, ZoneMap: 2000, Planes: 8946, Stored: 1024, Changed: 10, Memory: 300}},
-			columns:    []oribi.ColumnCounts{{Column: "wide", Blocks: 2, ZoneMap: 1, Stored: 1}},
+		// only in the chunk of 2048 to 3071 do the high planes equal the planes of 2048
+		"constant planes": {
+			opts:    []oribi.ScanOption{oribi.Columns(), oribi.Where(oribi.Ge("wide", 2048))},
+			rowSets: oribi.RowSetCounts{Memory: 1, Disk: 2, Read: 2},
+			rows:    oribi.RowCounts{Disk: 12000, Memory: 300, Invisible: 20, Excluded: 2048, Decoded: 10232},
+			predicates: []oribi.PredicateCounts{{Predicate: "wide >= 2048", Column: "wide", Tested: 12280,
+				Passed: 10232, ZoneMap: 2000, Planes: 8946, Stored: 1024, Changed: 10, Memory: 300}},
+			columns: []oribi.ColumnCounts{{Column: "wide", Blocks: 2, ZoneMap: 1, Stored: 1}},
 		},
 		"alternatives": { // the second is tested where the first is not true
-			opts:    []oribi.ScanOption{oribi.Columns(), oribi.Where(oribi.Or(oribi.Eq("word", "green"), oribi.Not(oribi.Lt("n", 12100))))},
+			opts: []oribi.ScanOption{oribi.Columns(),
+				oribi.Where(oribi.Or(oribi.Eq("word", "green"), oribi.Not(oribi.Lt("n", 12100))))},
 			rowSets: oribi.RowSetCounts{Memory: 1, Disk: 2, Read: 2},
 			rows:    oribi.RowCounts{Disk: 12000, Memory: 300, Invisible: 20, Excluded: 12080, Decoded: 200},
 			predicates: []oribi.PredicateCounts{
-				{Predicate: "word = 'green'", Column: "word", Tested: 12280, Dictionary: 11970, Changed: 10, Memory: 300},
-				{Predicate: "n >= 12100", Column: "n", Tested: 12280, Passed: 200, ZoneMap: 11970, Changed: 10, Memory: 300},
+				{Predicate: "word = 'green'", Column: "word", Tested: 12280,
+					Dictionary: 11970, Changed: 10, Memory: 300},
+				{Predicate: "n >= 12100", Column: "n", Tested: 12280, Passed: 200,
+					ZoneMap: 11970, Changed: 10, Memory: 300},
 			},
 		},
 		"nothing left": { // NOT NULL, which costs least, is tested first
-			opts:       []oribi.ScanOption{oribi.Columns(), oribi.To(4000), oribi.Where(oribi.Lt("n", 0), oribi.NotNull("word"))},
-			rowSets:    oribi.RowSetCounts{Memory: 1, Disk: 2, Outside: 1, Read: 1},
-			rows:       oribi.RowCounts{Disk: 12000, Outside: 8000, Excluded: 4000},
-			predicates: []oribi.PredicateCounts{{Predicate: "n < 0", Column: "n", Tested: 4000, ZoneMap: 3990, Changed: 10}, {Predicate: "word IS NOT NULL", Column: "word", Tested: 4000, Passed: 4000, Schema: 4000}},
-			columns:    []oribi.ColumnCounts{{Column: "n", Blocks: 10, Outside: 6, ZoneMap: 4}, {Column: "word", Blocks: 5, Outside: 3, Skipped: 2}},
+			opts: []oribi.ScanOption{oribi.Columns(), oribi.To(4000),
+				oribi.Where(oribi.Lt("n", 0), oribi.NotNull("word"))},
+			rowSets: oribi.RowSetCounts{Memory: 1, Disk: 2, Outside: 1, Read: 1},
+			rows:    oribi.RowCounts{Disk: 12000, Outside: 8000, Excluded: 4000},
+			predicates: []oribi.PredicateCounts{{Predicate: "n < 0", Column: "n", Tested: 4000, ZoneMap: 3990,
+				Changed: 10}, {Predicate: "word IS NOT NULL", Column: "word",
+				Tested: 4000, Passed: 4000, Schema: 4000}},
+			columns: []oribi.ColumnCounts{{Column: "n", Blocks: 10, Outside: 6, ZoneMap: 4},
+				{Column: "word", Blocks: 5, Outside: 3, Skipped: 2}},
 		},
 		"schema": {
-			opts:       []oribi.ScanOption{oribi.Columns(), oribi.From(12000), oribi.Where(oribi.NotNull("word"))},
-			rowSets:    oribi.RowSetCounts{Memory: 1, Disk: 2, Outside: 2},
-			rows:       oribi.RowCounts{Disk: 12000, Memory: 300, Outside: 12000, Decoded: 300},
-			predicates: []oribi.PredicateCounts{{Predicate: "word IS NOT NULL", Column: "word", Tested: 300, Passed: 300, Memory: 300}},
+			opts:    []oribi.ScanOption{oribi.Columns(), oribi.From(12000), oribi.Where(oribi.NotNull("word"))},
+			rowSets: oribi.RowSetCounts{Memory: 1, Disk: 2, Outside: 2},
+			rows:    oribi.RowCounts{Disk: 12000, Memory: 300, Outside: 12000, Decoded: 300},
+			predicates: []oribi.PredicateCounts{{Predicate: "word IS NOT NULL", Column: "word",
+				Tested: 300, Passed: 300, Memory: 300}},
 		},
 	} {
 		for _, workers := range []int{0, 1, 3} {
@@ -263,7 +280,8 @@ func explainCountsPartsOfScans(t *testing.T, table *oribi.Table, _ mvcc.Timestam
 		t.Errorf("canceled: %v, %+v", failed, e)
 	}
 	e = oribi.Explanation{Table: "before"}
-	if got, err := table.Scan(t.Context(), oribi.Columns("x"), oribi.Explain(&e)).Explain(); !errors.Is(err, oribi.ErrNoColumn) || got != nil || e.Table != "before" {
+	if got, err := table.Scan(t.Context(), oribi.Columns("x"), oribi.Explain(&e)).Explain(); !errors.Is(err,
+		oribi.ErrNoColumn) || got != nil || e.Table != "before" {
 		t.Errorf("a scan that cannot begin: %+v, %v, %+v", got, err, e)
 	}
 }
@@ -271,15 +289,19 @@ func explainCountsPartsOfScans(t *testing.T, table *oribi.Table, _ mvcc.Timestam
 // Counts and aggregates are explained too.
 func explainOfCountsAndAggregates(t *testing.T, table *oribi.Table, _ mvcc.Timestamp) {
 	var e oribi.Explanation
-	if n, err := table.Count(t.Context(), oribi.Explain(&e)); err != nil || n != 12280 || !e.FromCounters || e.Returned != n || e.Rows != (oribi.RowCounts{}) {
+	if n, err := table.Count(t.Context(), oribi.Explain(&e)); err != nil || n != 12280 || !e.FromCounters ||
+		e.Returned != n || e.Rows != (oribi.RowCounts{}) {
 		t.Errorf("count of all: %d, %v, %+v", n, err, e)
 	}
-	if n, err := table.Count(t.Context(), oribi.Where(oribi.Ge("n", 12100)), oribi.Workers(2), oribi.Explain(&e)); err != nil || n != 200 || e.FromCounters || e.Returned != n || !e.Complete {
+	if n, err := table.Count(t.Context(), oribi.Where(oribi.Ge("n", 12100)), oribi.Workers(2),
+		oribi.Explain(&e)); err != nil || n != 200 || e.FromCounters || e.Returned != n || !e.Complete {
 		t.Errorf("count: %d, %v, %+v", n, err, e)
 	}
 	checkSums(t, &e)
-	result, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide")}, oribi.Where(oribi.Ge("n", 1000)), oribi.Explain(&e))
-	if err != nil || result.Groups[0].Values[0].Any() == nil || e.Returned != 12300-1000-20 || e.Rows.Stored != 11000-20 || e.Rows.Decoded != 300 || !e.Complete {
+	result, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide")},
+		oribi.Where(oribi.Ge("n", 1000)), oribi.Explain(&e))
+	if err != nil || result.Groups[0].Values[0].Any() == nil || e.Returned != 12300-1000-20 ||
+		e.Rows.Stored != 11000-20 || e.Rows.Decoded != 300 || !e.Complete {
 		t.Errorf("sum: %v, %+v", err, e)
 	}
 	checkSums(t, &e)
@@ -300,13 +322,15 @@ func explainOfGroupsAndExtremes(t *testing.T, table *oribi.Table, _ mvcc.Timesta
 		}
 		return c
 	}
-	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide"), oribi.MaxOf("word")}, oribi.Explain(&e)); err != nil {
+	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide"), oribi.MaxOf("word")},
+		oribi.Explain(&e)); err != nil {
 		t.Fatal(err)
 	}
 	if checkSums(t, &e); e.Rows.Stored == 0 || used().Skipped > 0 {
 		t.Errorf("extremes: %+v", e)
 	}
-	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide")}, oribi.GroupBy("word"), oribi.Explain(&e)); err != nil {
+	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide")}, oribi.GroupBy("word"),
+		oribi.Explain(&e)); err != nil {
 		t.Fatal(err)
 	}
 	if checkSums(t, &e); e.Rows.Stored == 0 || used().Skipped > 0 {
@@ -336,7 +360,8 @@ func explainOfRandomScans(t *testing.T, table *oribi.Table, before mvcc.Timestam
 	predicate := func() oribi.Predicate {
 		k := r.IntN(13000)
 		return []oribi.Predicate{
-			oribi.Ge("n", k), oribi.Lt("wide", k), oribi.Eq("word", "red"), oribi.Between("k", k, k+r.IntN(2000)), oribi.NotNull("n"), oribi.IsNull("n"),
+			oribi.Ge("n", k), oribi.Lt("wide", k), oribi.Eq("word", "red"), oribi.Between("k", k, k+r.IntN(2000)),
+			oribi.NotNull("n"), oribi.IsNull("n"),
 			oribi.In("n", 1, k, k+1), oribi.HasPrefix("word", "b"), oribi.Not(oribi.Gt("n", k)),
 		}[r.IntN(9)]
 	}
@@ -368,7 +393,8 @@ func explainOfRandomScans(t *testing.T, table *oribi.Table, before mvcc.Timestam
 		for _, o := range common {
 			opts, aggregate = append(opts, o), append(aggregate, o)
 		}
-		if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide"), oribi.CountRows()}, aggregate...); err != nil {
+		if _, err := table.Aggregate(t.Context(),
+			[]oribi.Aggregate{oribi.SumOf("wide"), oribi.CountRows()}, aggregate...); err != nil {
 			t.Fatal(err)
 		}
 		checkSums(t, &e)

@@ -32,7 +32,9 @@ func readTable(t *testing.T, options ...oribi.TableOption) (table *oribi.Table, 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	table, err = store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "n", Type: schema.Int64}, schema.Column{Name: "word", Type: schema.String, Nullable: true}), options...)
+	table, err = store.CreateTable("t",
+		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "n", Type: schema.Int64},
+			schema.Column{Name: "word", Type: schema.String, Nullable: true}), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +106,16 @@ func TestExplainSaysHowARowIsFound(t *testing.T) {
 	keyFiles := []string{"bloom file", `column "k"`}
 
 	trace := explain(4)
-	if trace.InMemory || len(trace.Memory) != 1 || trace.Memory[0].Found || trace.Memory[0].Rows != 10 || trace.RowSets != 4 || trace.Outside != 1 || trace.NotSearched() != 1 || len(trace.Steps) != 2 {
+	if trace.InMemory || len(trace.Memory) != 1 || trace.Memory[0].Found || trace.Memory[0].Rows != 10 ||
+		trace.RowSets != 4 || trace.Outside != 1 || trace.NotSearched() != 1 || len(trace.Steps) != 2 {
 		t.Fatalf("key 4: %+v", trace)
 	}
-	if s := &trace.Steps[0]; s.RowSet != 2 || s.Filter || s.Found || s.Live || !slices.Equal(filesRead(s), []string{"bloom file"}) {
+	if s := &trace.Steps[0]; s.RowSet != 2 || s.Filter || s.Found || s.Live ||
+		!slices.Equal(filesRead(s), []string{"bloom file"}) {
 		t.Errorf("key 4: a rowset that does not have it: %+v", s)
 	}
-	if s := &trace.Steps[1]; s.RowSet != 1 || !s.Filter || !s.Found || s.Row != 1 || !s.Live || s.Redos != 2 || s.Undos != 0 || s.RowFile || !slices.Equal(filesRead(s), append(slices.Clip(keyFiles), "redo file")) {
+	if s := &trace.Steps[1]; s.RowSet != 1 || !s.Filter || !s.Found || s.Row != 1 || !s.Live || s.Redos != 2 ||
+		s.Undos != 0 || s.RowFile || !slices.Equal(filesRead(s), append(slices.Clip(keyFiles), "redo file")) {
 		t.Errorf("key 4: the rowset that has it: %+v", s)
 	}
 	reads, bytes := trace.Steps[1].Totals()
@@ -123,7 +128,8 @@ func TestExplainSaysHowARowIsFound(t *testing.T) {
 			t.Errorf("key 10, which no change concerns: %+v", s)
 		}
 	}
-	if s := explain(10, oribi.Columns()).Steps[1]; !slices.Equal(filesRead(&s), append(slices.Clip(keyFiles), "redo file")) || !s.Live {
+	if s := explain(10, oribi.Columns()).Steps[1]; !slices.Equal(filesRead(&s),
+		append(slices.Clip(keyFiles), "redo file")) || !s.Live {
 		t.Errorf("key 10 without columns: %+v", s)
 	}
 	if s := explain(4, oribi.AsOf(changed-1)).Steps[1]; s.Redos != 1 || s.Undos != 0 || !s.Live {
@@ -133,7 +139,8 @@ func TestExplainSaysHowARowIsFound(t *testing.T) {
 	if s := past.Steps[1]; len(past.Steps) != 3 || !s.Found || s.Live || s.Redos != 0 || s.Undos != 1 {
 		t.Errorf("key 4 before it was inserted: %+v", past)
 	}
-	if trace := explain(7); len(trace.Steps) != 3 || !trace.Steps[1].Found || trace.Steps[1].Live || trace.Steps[1].Redos != 1 {
+	if trace := explain(7); len(trace.Steps) != 3 || !trace.Steps[1].Found ||
+		trace.Steps[1].Live || trace.Steps[1].Redos != 1 {
 		t.Errorf("key 7, deleted: %+v", trace)
 	}
 	if trace := explain(5000); len(trace.Steps) != 0 || trace.Outside != 4 || trace.NotSearched() != 0 {
@@ -156,7 +163,8 @@ func TestExplainSaysWhetherARowFileIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := trace.Steps[len(trace.Steps)-1]; !s.Live || !s.RowFile || !slices.Contains(filesRead(&s), "row file") || slices.Contains(filesRead(&s), `column "word"`) {
+	if s := trace.Steps[len(trace.Steps)-1]; !s.Live || !s.RowFile || !slices.Contains(filesRead(&s), "row file") ||
+		slices.Contains(filesRead(&s), `column "word"`) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -164,7 +172,8 @@ func TestExplainSaysWhetherARowFileIsRead(t *testing.T) {
 // TestExplainAgreesWithGet compares both for every key, as of several times.
 func TestExplainAgreesWithGet(t *testing.T) {
 	table, inserted, changed := readTable(t)
-	for _, at := range []oribi.ReadOption{oribi.Latest(), oribi.AsOf(inserted), oribi.AsOf(changed - 1), oribi.AsOf(changed)} {
+	for _, at := range []oribi.ReadOption{oribi.Latest(), oribi.AsOf(inserted),
+		oribi.AsOf(changed - 1), oribi.AsOf(changed)} {
 		for _, from := range []int{0, 2980, 9990, 10990, 19995} {
 			for key := from; key < from+25; key++ {
 				_, err := table.Get(t.Context(), key, at)
@@ -229,7 +238,8 @@ func TestExplainWithConcurrentCompactions(t *testing.T) {
 func TestParsePredicate(t *testing.T) {
 	table, _, _ := readTable(t)
 	for expression, want := range map[string]int64{
-		"n > 10995 and n < 20000": 4, "k = 4": 1, "n = 44 or word = 'other'": 2, "not (n < 20000)": 9, "k in (1, 2, 7)": 2, "k between 0 and 9": 9,
+		"n > 10995 and n < 20000": 4, "k = 4": 1, "n = 44 or word = 'other'": 2, "not (n < 20000)": 9,
+		"k in (1, 2, 7)": 2, "k between 0 and 9": 9,
 		"word like 'oth%'": 1, "word is null": 0, "word is not null and k < 10": 9,
 	} {
 		p, err := oribi.ParsePredicate(table.Schema().Columns, expression)
@@ -241,7 +251,8 @@ func TestParsePredicate(t *testing.T) {
 			t.Errorf("%s: %d rows, %v, want %d", expression, n, err, want)
 		}
 	}
-	if _, err := oribi.ParsePredicate(table.Schema().Columns, "n >"); err == nil || err.Error() != "oribi: expression: byte 4: want a literal, not the end" {
+	if _, err := oribi.ParsePredicate(table.Schema().Columns, "n >"); err == nil ||
+		err.Error() != "oribi: expression: byte 4: want a literal, not the end" {
 		t.Errorf("n >: %v", err)
 	}
 }

@@ -18,7 +18,9 @@ func needFollowers(t testing.TB) {
 }
 
 // interleave runs all ways to interleave a trace, and returns their counts.
-func interleave(t *testing.T, trace func(*followers.Trace), o oribi.Options, ways ...followers.Pause) (total followers.Counts) {
+func interleave(
+	t *testing.T, trace func(*followers.Trace), o oribi.Options, ways ...followers.Pause,
+) (total followers.Counts) {
 	t.Helper()
 	for _, p := range ways {
 		c, _, err := followers.Interleave(trace, o, p)
@@ -30,9 +32,9 @@ func interleave(t *testing.T, trace func(*followers.Trace), o oribi.Options, way
 	return total
 }
 
-// A follower that is opened or refreshed between any two file operations of a writer sees a state of
-// that moment, at once: nothing that a writer leaves between two operations is an error, and makes
-// the follower try again.
+// A follower that is opened or refreshed between any two file operations of a writer sees a state
+// of that moment, at once: nothing that a writer leaves between two operations is an error, and
+// makes the follower try again.
 func TestFollowerLooksAfterEachOperationOfAWriter(t *testing.T) {
 	needFollowers(t)
 	for _, open := range []bool{true, false} {

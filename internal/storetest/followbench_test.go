@@ -136,8 +136,8 @@ func BenchmarkWriterWithFollowers(b *testing.B) {
 	}
 }
 
-// BenchmarkRefreshOfManyRowSets measures a refresh after a flush of one row of a table, next to which
-// the store has many rowsets: of the same table, or of others.
+// BenchmarkRefreshOfManyRowSets measures a refresh after a flush of one row of a table, next to
+// which the store has many rowsets: of the same table, or of others.
 func BenchmarkRefreshOfManyRowSets(b *testing.B) {
 	for _, rowsets := range []int{10, 1000} {
 		b.Run(fmt.Sprintf("rowsets=%d", rowsets), func(b *testing.B) {

@@ -60,7 +60,8 @@ func stoppedWriter(t *testing.T, within time.Duration, opts []oribi.CommitOption
 	var armed atomic.Bool
 	stopped, goOn := make(chan struct{}), make(chan struct{})
 	disk.Watch(func(c faultfs.Call) error {
-		if strings.HasSuffix(c.Name, ".wal") && (c.Op == faultfs.Write || c.Op == faultfs.Copy) && armed.CompareAndSwap(true, false) {
+		if strings.HasSuffix(c.Name, ".wal") && (c.Op == faultfs.Write || c.Op == faultfs.Copy) &&
+			armed.CompareAndSwap(true, false) {
 			close(stopped)
 			<-goOn
 		}

@@ -75,13 +75,15 @@ func ingestInFlight(t *testing.T, fails bool) {
 		if early = openFollower(t, mem); content(early) != before {
 			t.Errorf("with an ingest in flight the follower has %q, want %q", content(early), before)
 		}
-		// If the writer were killed now, the next one could still show the batch, which is in the log.
+		// If the writer were killed now, the next one could still show the batch, which is in the
+		// log.
 		late := openFollower(t, mem.Clone())
 		ctx, cancel := context.WithTimeout(t.Context(), briefly)
 		defer cancel()
 		n, err := late.Tables()[1].Count(ctx, oribi.AsOf(mvcc.FromTime(time.Now())))
 		if err == nil {
-			t.Errorf("as of the present, a follower without a writer has %d rows, and does not see a batch in the log", n)
+			t.Errorf("as of the present, a follower without a writer has %d rows, and does not see a batch in the log",
+				n)
 		}
 		if fails {
 			return vfs.NoSpaceError(errors.New("full"))

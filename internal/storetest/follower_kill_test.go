@@ -50,7 +50,7 @@ func TestWriteInSecondProcess(t *testing.T) {
 }
 
 // Writers are killed at any time, one after another. A follower in this process sees whole batches,
-// each one that was acknowledged before its refresh, and none disappears.
+// and every batch that was acknowledged before its refresh. No batch disappears.
 func TestFollowerOfKilledWriters(t *testing.T) {
 	needFollowers(t)
 	dir := filepath.Join(t.TempDir(), "store")

@@ -223,9 +223,9 @@ func cellOf(cells [][]byte, err error) (int64, error) {
 	return int64(binary.LittleEndian.Uint64(cells[1])), nil
 }
 
-// A writer that keeps nothing punches the blocks of a follower. A read as of a timestamp says so, and
-// does not call it damage. A read of the newest state, which has returned nothing yet, begins again
-// on a newer one.
+// A writer that keeps nothing punches the blocks of a follower. A read as of a timestamp says so,
+// and does not call it damage. A read of the newest state, which has returned nothing yet, begins
+// again on a newer one.
 func TestFollowerWithoutPin(t *testing.T) {
 	needFollowers(t)
 	for _, test := range []struct {
@@ -263,8 +263,8 @@ func TestFollowerWithoutPin(t *testing.T) {
 	}
 }
 
-// A scan that has yielded rows does not begin again on a newer state: the rows after them would be of
-// another moment.
+// A scan that has yielded rows does not begin again on a newer state: the rows after them would be
+// of another moment.
 func TestScanWithRowsDoesNotRestart(t *testing.T) {
 	needFollowers(t)
 	const n = 100_000
@@ -365,7 +365,8 @@ func TestFollowerReportsDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, opts := range [][]oribi.GetOption{nil, {oribi.AsOf(visible)}} {
-			if _, err := numbers.Get(t.Context(), 77, opts...); !errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrTooOld) {
+			if _, err := numbers.Get(t.Context(), 77, opts...); !errors.Is(err, oribi.ErrCorrupt) ||
+				errors.Is(err, oribi.ErrTooOld) {
 				t.Errorf("got %v, want ErrCorrupt", err)
 			}
 		}
@@ -399,13 +400,14 @@ func TestFollowerRefusesDamagedMetadata(t *testing.T) {
 	if _, err := f.WriteAt(make([]byte, 8192), 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := oribi.Open("/store", &oribi.Options{FS: mem, Follow: true}); !errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrLocked) {
+	if _, err := oribi.Open("/store", &oribi.Options{FS: mem, Follow: true}); !errors.Is(err, oribi.ErrCorrupt) ||
+		errors.Is(err, oribi.ErrLocked) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
 }
 
-// A follower does not take a log for the end of the store if the metadata went back, nor metadata for
-// the newest if the log did: both are damage.
+// A follower does not take a log for the end of the store if the metadata went back, nor metadata
+// for the newest if the log did: both are damage.
 func TestFollowerReportsStoreThatWentBack(t *testing.T) {
 	needFollowers(t)
 	for _, what := range []string{"metadata", "log"} {
@@ -425,7 +427,9 @@ func TestFollowerReportsStoreThatWentBack(t *testing.T) {
 				}
 			}
 			view.SetBase(wentBackFS{FS: mem, before: before, log: what == "log"})
-			damaged := func(err error) bool { return errors.Is(err, oribi.ErrCorrupt) && !errors.Is(err, oribi.ErrLocked) }
+			damaged := func(err error) bool {
+				return errors.Is(err, oribi.ErrCorrupt) && !errors.Is(err, oribi.ErrLocked)
+			}
 			if err := follower.Refresh(t.Context()); !damaged(err) {
 				t.Errorf("refresh: %v, want ErrCorrupt", err)
 			}
@@ -451,7 +455,8 @@ type wentBackFS struct {
 }
 
 func (f wentBackFS) of(name string) vfs.FS {
-	if strings.HasPrefix(name, "/store/wal") == f.log && !strings.HasSuffix(name, "LOCK") && !strings.Contains(name, "readers") {
+	if strings.HasPrefix(name, "/store/wal") == f.log && !strings.HasSuffix(name, "LOCK") &&
+		!strings.Contains(name, "readers") {
 		return f.before
 	}
 	return f.FS

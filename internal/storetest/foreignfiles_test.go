@@ -9,9 +9,9 @@ import (
 )
 
 // One file of a closed or killed store is missing, truncated, longer, older, replaced by another
-// file of its kind or by that of another store, unreadable for lack of permission, or a directory.
-// See damage.Foreign.Try for the conditions that it checks. Half of the cases are tried, chosen at
-// random; with -proof.for all.
+// file of its kind or by a file of another store, unreadable for lack of permission, or a
+// directory. See damage.Foreign.Try for the conditions that it checks. Half of the cases are tried,
+// chosen at random; with -proof.for all.
 func TestForeignFilesNeverGiveWrongAnswers(t *testing.T) {
 	seed := seedtest.Seed(t)
 	x, err := damage.NewForeign(seed)

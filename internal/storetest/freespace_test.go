@@ -135,11 +135,12 @@ func TestBackgroundFreesSpaceWithoutHolePunching(t *testing.T) {
 	ctx := context.Background()
 	disk := newSolidFS(vfs.NewMem())
 	merged := make(chan struct{}, batches)
-	store, err := oribi.Open("/store", &oribi.Options{FS: disk, Policy: compaction.Overlap{Depth: 2}, Listener: func(e oribi.Event) {
-		if e.Kind == compaction.Merge && !e.Begin {
-			merged <- struct{}{}
-		}
-	}})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: disk, Policy: compaction.Overlap{Depth: 2}, Listener: func(e oribi.Event) {
+			if e.Kind == compaction.Merge && !e.Begin {
+				merged <- struct{}{}
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,8 @@ func TestBackgroundFreesSpaceWithoutHolePunching(t *testing.T) {
 	for n := range batches {
 		b := store.NewBatch()
 		for k := range 50_000 {
-			b.Insert(table, oribi.Row{"k": batches*k + n, "v": int64(rng.Uint64())}) // the rowsets overlap, so they are merged
+			// the rowsets overlap, so they are merged
+			b.Insert(table, oribi.Row{"k": batches*k + n, "v": int64(rng.Uint64())})
 		}
 		if _, err := b.Commit(ctx); err != nil {
 			t.Fatal(err)

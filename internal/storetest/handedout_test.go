@@ -20,10 +20,12 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// handingOut returns timestamps that a store gives to a caller, in each way in which it does that. No
-// batch is committed after one of them.
+// handingOut returns timestamps that a store gives to a caller, in each way in which it does that.
+// No batch is committed after one of them.
 var handingOut = map[string]func(ctx context.Context, s *sessions) (mvcc.Timestamp, error){
-	"empty batch": func(ctx context.Context, s *sessions) (mvcc.Timestamp, error) { return s.store.NewBatch().Commit(ctx) },
+	"empty batch": func(ctx context.Context, s *sessions) (mvcc.Timestamp, error) {
+		return s.store.NewBatch().Commit(ctx)
+	},
 	"empty batch, NoSync": func(ctx context.Context, s *sessions) (mvcc.Timestamp, error) {
 		return s.store.NewBatch().Commit(ctx, oribi.NoSync)
 	},
@@ -87,12 +89,13 @@ var handingOut = map[string]func(ctx context.Context, s *sessions) (mvcc.Timesta
 	},
 }
 
-// A timestamp that a call has returned is below those of all later batches, also if the process is
-// killed and the machine's clock has gone back.
+// A timestamp that a call has returned is below the timestamps of all later batches, also if the
+// process is killed and the machine's clock has gone back.
 func TestReturnedTimestampsSurviveKill(t *testing.T) {
 	for name, call := range handingOut {
 		t.Run(name, func(t *testing.T) {
-			s := newSessions(t, 0) // the newest state of a table whose rows expire is that of the present
+			// the newest state of a table whose rows expire is its state at the present time
+			s := newSessions(t, 0)
 			before := s.put(1, 1, time.Hour)
 			s.move(minute)
 			ts, err := call(t.Context(), s)
@@ -157,8 +160,9 @@ func (s *sessions) written() int64 {
 	return other.Recovery().Batches
 }
 
-// A history with kills and power cuts: all timestamps that were returned ascend, except those of
-// batches that a power cut has taken, and a follower that was there all the time sees each batch.
+// A history with kills and power cuts: all timestamps that were returned ascend, except timestamps
+// of batches that a power cut has taken, and a follower that was there all the time sees each
+// batch.
 func TestTimestampsAscendThroughCrashes(t *testing.T) {
 	needFollowers(t)
 	seeds := 40
@@ -214,7 +218,8 @@ func (a *ascending) open() (err error) {
 	}
 	if a.table, err = a.store.Table("t"); errors.Is(err, oribi.ErrNoTable) {
 		var columns *schema.Schema
-		if columns, err = schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1); err == nil {
+		if columns, err = schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}},
+			1); err == nil {
 			a.table, err = a.store.CreateTable("t", columns)
 		}
 	}
@@ -300,7 +305,8 @@ func (a *ascending) step(ctx context.Context) error {
 // look refreshes a follower, or opens it, and compares it.
 func (a *ascending) look(ctx context.Context) (err error) {
 	if a.follow == nil {
-		a.follow, err = oribi.Open("/store", &oribi.Options{FS: a.disk, Follow: true, Clock: mvcc.NewHybridClock(a.wall.time)})
+		a.follow, err = oribi.Open("/store",
+			&oribi.Options{FS: a.disk, Follow: true, Clock: mvcc.NewHybridClock(a.wall.time)})
 	} else {
 		err = a.follow.Refresh(ctx)
 	}
@@ -373,8 +379,8 @@ func (a *ascending) check(ctx context.Context, s *oribi.Store) error {
 	return nil
 }
 
-// An empty batch between the announcement of an ingest and its commit ends nothing for a follower, and
-// is no announcement itself.
+// An empty batch between the announcement of an ingest and its commit ends nothing for a follower,
+// and is no announcement itself.
 func TestFollowerOfEmptyBatches(t *testing.T) {
 	needFollowers(t)
 	mem := vfs.NewMem()
@@ -443,7 +449,8 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 	for _, damaged := range []string{"nothing", "a batch", "another empty batch"} {
 		t.Run(damaged, func(t *testing.T) {
 			w := newFakeWall()
-			store, err := oribi.Open("/store", &oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true})
+			store, err := oribi.Open("/store",
+				&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -466,7 +473,9 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 				flipInLog(t, w.mem, empties[1])
 			}
 			var losses []oribi.Loss
-			if _, err := oribi.Salvage(t.Context(), "/store", "/out", &oribi.Options{FS: w.mem}, func(l oribi.Loss) { losses = append(losses, l) }); err != nil {
+			if _, err := oribi.Salvage(t.Context(), "/store", "/out", &oribi.Options{FS: w.mem}, func(l oribi.Loss) {
+				losses = append(losses, l)
+			}); err != nil {
 				t.Fatal(err)
 			}
 			if (damaged == "nothing") != (len(losses) == 0) {
@@ -474,7 +483,8 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 			}
 			w.move(-time.Hour)
 			for range 2 { // the second time after a kill
-				out, err := oribi.Open("/out", &oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true})
+				out, err := oribi.Open("/out",
+					&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -492,11 +502,12 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 }
 
 // A log of nothing but empty batches does not grow without end, neither in memory of an open store
-// nor at Close, and what it said is kept.
+// nor at Close. The timestamps of the batches are kept.
 func TestLogOfEmptyBatchesIsRemoved(t *testing.T) {
 	w := newFakeWall()
 	open := func() *oribi.Store {
-		store, err := oribi.Open("/store", &oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true, LogSegmentBytes: 4096})
+		store, err := oribi.Open("/store",
+			&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true, LogSegmentBytes: 4096})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -546,12 +557,14 @@ func TestLogOfEmptyBatchesIsRemoved(t *testing.T) {
 	}
 }
 
-// The history floor of a table, which follows from the clock, may be above all batches. Batches after
-// a kill are above it, though the clock has gone back: else a snapshot would see changes after it.
+// The history floor of a table, which follows from the clock, may be above all batches. Batches
+// after a kill are above it, though the clock has gone back: else a snapshot would see changes
+// after it.
 func TestBatchesAreAboveHistoryFloorAfterKill(t *testing.T) {
 	w := newFakeWall()
 	open := func() (*oribi.Store, *oribi.Table) {
-		store, err := oribi.Open("/store", &oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), History: time.Second, Manual: true})
+		store, err := oribi.Open("/store",
+			&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), History: time.Second, Manual: true})
 		if err != nil {
 			t.Fatal(err)
 		}

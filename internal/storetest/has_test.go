@@ -104,11 +104,19 @@ func TestHasReturnsErrors(t *testing.T) {
 		want error
 	}{
 		{"key of another form", func() (bool, error) { return pages.Has(ctx, "a") }, oribi.ErrRow},
-		{"key of another form in a transaction", func() (bool, error) { return tx.Has(pages.Table, "a") }, oribi.ErrRow},
+		{"key of another form in a transaction", func() (bool, error) {
+			return tx.Has(pages.Table, "a")
+		}, oribi.ErrRow},
 		{"future", func() (bool, error) { return pages.Has(ctx, key, oribi.AsOf(mvcc.Last)) }, oribi.ErrFuture},
 		{"canceled", func() (bool, error) { cancel(); return pages.Has(ctx, key) }, context.Canceled},
-		{"ended transaction", func() (bool, error) { tx.Rollback(); return tx.Has(pages.Table, key) }, oribi.ErrTxEnded},
-		{"closed store", func() (bool, error) { store.Close(); return pages.Has(context.Background(), key) }, oribi.ErrClosed},
+		{"ended transaction", func() (bool, error) {
+			tx.Rollback()
+			return tx.Has(pages.Table, key)
+		}, oribi.ErrTxEnded},
+		{"closed store", func() (bool, error) {
+			store.Close()
+			return pages.Has(context.Background(), key)
+		}, oribi.ErrClosed},
 	} {
 		if got, err := c.has(); got || !errors.Is(err, c.want) {
 			t.Errorf("%s: %t, %v, want %v", c.name, got, err, c.want)
@@ -188,7 +196,8 @@ func TestMissingRowsAreNamed(t *testing.T) {
 	}
 }
 
-// A transaction that has asked for a key conflicts with a change of its row, whether it existed or not.
+// A transaction that has asked for a key conflicts with a change of its row, whether it existed or
+// not.
 func TestHasIsARead(t *testing.T) {
 	for _, k := range []int64{1, 2} {
 		store, table := txStore(t)

@@ -41,7 +41,9 @@ func (w *fakeWall) move(d time.Duration) {
 // floorStore opens a store that keeps history for an hour, and its table of key k and value v.
 func floorStore(t *testing.T, w *fakeWall) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/floor", &oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), History: time.Hour, Manual: true, RowSetBytes: 1 << 12})
+	store, err := oribi.Open("/floor",
+		&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), History: time.Hour,
+			Manual: true, RowSetBytes: 1 << 12})
 	if err != nil {
 		t.Fatal(err)
 	}

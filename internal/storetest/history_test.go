@@ -37,8 +37,9 @@ type treeHistory struct {
 	at      map[int]map[string]treeFile // by number of commits
 }
 
-// loadTree reads the first n commits of the history of Apache Kudu's source tree. The states at
-// commits 1000, 5000 and 10699 are those of Git, from separate files; some more are replayed here.
+// loadTree reads the first n commits of the history of Apache Kudu's source tree. The expected
+// states at commits 1000, 5000 and 10699 are Git's own, from separate files; some more are replayed
+// here.
 func loadTree(t *testing.T, n int) *treeHistory {
 	dir := filepath.Join(corpustest.Dir(t), "data")
 	h := &treeHistory{at: map[int]map[string]treeFile{}}
@@ -116,7 +117,8 @@ func newTreeStore(t *testing.T, h *treeHistory) *treeStore {
 func (s *treeStore) open() {
 	s.t.Helper()
 	var err error
-	s.store, err = oribi.Open("/tree", &oribi.Options{FS: s.mem, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 16})
+	s.store, err = oribi.Open("/tree",
+		&oribi.Options{FS: s.mem, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 16})
 	if err == nil && s.ts != nil {
 		s.table, err = s.store.Table("tree")
 	}
@@ -213,7 +215,7 @@ func (s *treeStore) reopen() {
 	s.open()
 }
 
-// crash replaces the disk by what a crash left of it.
+// crash replaces the disk by the disk that a crash left.
 func (s *treeStore) crash(image *vfs.Mem) {
 	s.t.Helper()
 	s.store.Close()
@@ -321,7 +323,8 @@ func TestReadsBelowTheHistoryFloorAreRefused(t *testing.T) {
 		}
 	}
 	if p := table.Properties(); p.HistoryFloor < at[50] {
-		t.Errorf("the floor is at %v after 150 minutes, compactions should have raised it above %v", p.HistoryFloor, at[50])
+		t.Errorf("the floor is at %v after 150 minutes, compactions should have raised it above %v", p.HistoryFloor,
+			at[50])
 	}
 }
 

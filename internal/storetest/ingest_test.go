@@ -27,12 +27,13 @@ import (
 func ingestStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table, *[]oribi.Event) {
 	t.Helper()
 	var events []oribi.Event
-	store, err := oribi.Open("/store", &oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 13,
-		Listener: func(e oribi.Event) {
-			if !e.Begin {
-				events = append(events, e)
-			}
-		}})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 13,
+			Listener: func(e oribi.Event) {
+				if !e.Begin {
+					events = append(events, e)
+				}
+			}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,8 @@ func TestIngestCommitsAllRowSetsAtOneTimestamp(t *testing.T) {
 		t.Fatalf("%d rowsets, %d events", len(layout.RowSets), len(*events))
 	}
 	if e := (*events)[0]; e.Kind != compaction.Ingest || e.Err != nil || e.RowsWritten != 9003 || e.BytesWritten == 0 ||
-		len(e.Outputs) != len(layout.RowSets) || len(e.Before.RowSets) != 0 || len(e.After.RowSets) != len(layout.RowSets) {
+		len(e.Outputs) != len(layout.RowSets) || len(e.Before.RowSets) != 0 ||
+		len(e.After.RowSets) != len(layout.RowSets) {
 		t.Errorf("event %+v", e)
 	}
 	// The rows are not in the log, but survive a power cut: their files and metadata are synced,
@@ -178,7 +180,8 @@ func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "v", Type: schema.Varchar, Length: 3},
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String},
+		{Name: "v", Type: schema.Varchar, Length: 3},
 		{Name: "n", Type: schema.Int32, Nullable: true}, {Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -219,14 +222,16 @@ func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 		{"NULL in the key", [][]*batch.Vector{with(0, text(schema.String, "a", "NULL"))}, 1, "k"},
 		{"invalid UTF-8", [][]*batch.Vector{with(1, text(schema.Varchar, "x", "\xff"))}, 1, "v"},
 		{"too long", [][]*batch.Vector{with(1, text(schema.Varchar, "abcd", "x"))}, 0, "v"},
-		{"a long key", [][]*batch.Vector{with(0, text(schema.String, "a", strings.Repeat("b", schema.MaxKeyBytes+1)))}, 1, ""},
+		{"a long key", [][]*batch.Vector{with(0, text(schema.String, "a", strings.Repeat("b", schema.MaxKeyBytes+1)))},
+			1, ""},
 		{"a key twice", [][]*batch.Vector{with(0, text(schema.String, "a", "a"))}, 1, ""},
 		{"descending keys", [][]*batch.Vector{with(0, text(schema.String, "b", "a"))}, 1, ""},
 		{"descending keys from one step to the next", [][]*batch.Vector{good, good}, 2, ""},
 	} {
 		ts, n, err := table.Ingest(ctx, steps(nil, c.parts...))
 		var re *oribi.RowError
-		if !errors.As(err, &re) || !errors.Is(err, oribi.ErrRow) || re.Row != c.row || re.Column != c.column || re.Table != "t" || ts != 0 || n != 0 {
+		if !errors.As(err, &re) || !errors.Is(err, oribi.ErrRow) || re.Row != c.row || re.Column != c.column ||
+			re.Table != "t" || ts != 0 || n != 0 {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -277,7 +282,8 @@ func TestIngestFindsKeysInMemoryAndOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[mvcc.Timestamp][]int64{old: {10, 20, 50, 60}, first: {10, 20, 29, 30, 40, 50, 60, 70, 71}, second: {10, 20, 29, 30, 50, 60, 70, 71}}
+	want := map[mvcc.Timestamp][]int64{old: {10, 20, 50, 60}, first: {10, 20, 29, 30, 40, 50, 60, 70, 71},
+		second: {10, 20, 29, 30, 50, 60, 70, 71}}
 	for _, step := range []func(){func() {}, flush, func() {
 		if err := table.Compact(ctx); err != nil {
 			t.Fatal(err)
@@ -472,7 +478,8 @@ func TestAbortedIngestLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	if _, _, err := numbersTable(t, reader, "numbers").Ingest(ctx, steps(nil, numbers(1))); !errors.Is(err, oribi.ErrReadOnly) {
+	if _, _, err := numbersTable(t, reader, "numbers").Ingest(ctx,
+		steps(nil, numbers(1))); !errors.Is(err, oribi.ErrReadOnly) {
 		t.Errorf("read-only: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// keyTest is a predicate on the key columns and what it means.
+// keyTest is a predicate on the key columns, with a function that says for which keys it is true.
 type keyTest struct {
 	p    oribi.Predicate
 	true func(a string, b int) bool
@@ -104,7 +104,8 @@ func TestFiltersOfKeyColumnsBoundScans(t *testing.T) {
 		}
 	}
 	var e oribi.Explanation
-	if n, err := table.Count(t.Context(), oribi.Where(oribi.Eq("a", "ab"), oribi.Ge("b", 2)), oribi.Explain(&e)); err != nil || n != 2 || e.RowSets.Outside != 3 {
+	if n, err := table.Count(t.Context(), oribi.Where(oribi.Eq("a", "ab"), oribi.Ge("b", 2)),
+		oribi.Explain(&e)); err != nil || n != 2 || e.RowSets.Outside != 3 {
 		t.Errorf("%d rows, %v: %v", n, err, &e)
 	}
 }

@@ -50,7 +50,8 @@ func (f slowFile) Sync() error {
 func TestErrKeyExistsIsReturnedWhenTheRowIsVisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slowLog{Mem: vfs.NewMem(), gate: make(chan struct{})}
-		store, err := oribi.Open("/slow", &oribi.Options{FS: disk, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
+		store, err := oribi.Open("/slow",
+			&oribi.Options{FS: disk, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
 		if err != nil {
 			t.Fatal(err)
 		}

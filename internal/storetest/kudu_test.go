@@ -119,7 +119,8 @@ func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, com
 		}
 	}
 	sameDiff(t, table, lines(parts[len(times)]), from-1, to-1)
-	t.Logf("%d rowsets, %d columns, %d rows at the end", len(table.Layout().RowSets), len(table.Schema().Columns), len(lines(parts[len(times)-1])))
+	t.Logf("%d rowsets, %d columns, %d rows at the end", len(table.Layout().RowSets), len(table.Schema().Columns),
+		len(lines(parts[len(times)-1])))
 }
 
 func lines(part string) []string { return strings.Split(strings.TrimSuffix(part, "\n"), "\n")[1:] }
@@ -151,7 +152,7 @@ func rowsAsOf(t *testing.T, table *oribi.Table, ts mvcc.Timestamp) (out []string
 }
 
 // sameDiff compares a diff by Kudu, (from, to] in our terms, with two scans. Kudu omits a row that
-// was inserted and deleted between the two, and reports one that was changed and changed back.
+// was inserted and deleted between the two, and reports a row that was changed and changed back.
 func sameDiff(t *testing.T, table *oribi.Table, got []string, from, to mvcc.Timestamp) {
 	keys := table.Schema().Keys
 	before, after := byKey(t, rowsAsOf(t, table, from), keys), byKey(t, rowsAsOf(t, table, to), keys)

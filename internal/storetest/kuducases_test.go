@@ -222,7 +222,8 @@ func TestDiffOverABatchThatInsertsAndDeletesIsEmpty(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	before := putNumber(t, store, table, 7, 7)
-	insert := []any{oribi.OpInsert, oribi.Row{"k": 1, "v": 1}, oribi.OpUpdate, oribi.Row{"k": 1, "v": 2}, oribi.OpDelete, oribi.Row{"k": 1}}
+	insert := []any{oribi.OpInsert, oribi.Row{"k": 1, "v": 1}, oribi.OpUpdate, oribi.Row{"k": 1, "v": 2},
+		oribi.OpDelete, oribi.Row{"k": 1}}
 	after := commitOps(t, store, table, insert...)
 	for _, step := range []func(context.Context) error{nil, table.Flush, table.Compact} {
 		if step != nil {
@@ -246,7 +247,8 @@ func TestMinorCompactionJoinsFilesOfTwoSchemas(t *testing.T) {
 	must(t, table.Flush(ctx))
 	update := func(row oribi.Row) mvcc.Timestamp { return commitOps(t, store, table, oribi.OpUpdate, row) }
 	first := update(oribi.Row{"k": 3, "v": 30, "old": 300})
-	must(t, table.Alter(ctx, oribi.DropColumn("old"), oribi.AddColumn(schema.Column{Name: "new", Type: schema.String, Nullable: true})))
+	must(t, table.Alter(ctx, oribi.DropColumn("old"),
+		oribi.AddColumn(schema.Column{Name: "new", Type: schema.String, Nullable: true})))
 	second := update(oribi.Row{"k": 3, "new": "x"})
 	commitOps(t, store, table, oribi.OpDelete, oribi.Row{"k": 4})
 	_, err := table.FlushDeltas(ctx)
@@ -306,8 +308,11 @@ func TestScanAsOfAppliesUndosOfUpdatesAfterAReinsert(t *testing.T) {
 	first := commitOps(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": 1})
 	commitOps(t, store, table, oribi.OpDelete, oribi.Row{"k": 1})
 	commitOps(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": 2})
-	must(t, table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int8, Nullable: true, Default: []byte{7}})))
+	must(t,
+		table.Alter(ctx,
+			oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int8, Nullable: true, Default: []byte{7}})))
 	commitOps(t, store, table, oribi.OpUpsert, oribi.Row{"k": 1, "v": 3, "d": 8}, oribi.OpDelete, oribi.Row{"k": 1})
 	must(t, table.Compact(ctx))
-	wantRows(t, "as of the first batch", table, []oribi.Row{{"k": int64(1), "v": int64(1), "d": int8(7)}}, oribi.AsOf(first))
+	wantRows(t, "as of the first batch", table,
+		[]oribi.Row{{"k": int64(1), "v": int64(1), "d": int8(7)}}, oribi.AsOf(first))
 }

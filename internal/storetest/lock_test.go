@@ -93,7 +93,8 @@ func TestWriterWithoutItsLockFileCommitsNoMetadata(t *testing.T) {
 				if err := c.change(fsys, filepath.Join(dir, "LOCK")); err != nil {
 					t.Fatal(err)
 				}
-				if err := table.Flush(context.Background()); !errors.Is(err, oribi.ErrPoisoned) || !strings.Contains(err.Error(), "removed or replaced") {
+				if err := table.Flush(context.Background()); !errors.Is(err, oribi.ErrPoisoned) ||
+					!strings.Contains(err.Error(), "removed or replaced") {
 					t.Errorf("flush: %v, want ErrPoisoned that says why", err)
 				}
 				b := store.NewBatch()

@@ -101,8 +101,8 @@ func TestLogSegmentsHaveTheConfiguredSize(t *testing.T) {
 	}
 }
 
-// A log segment that cannot be removed is a warning: what has taken effect succeeds, and a later call
-// removes the segment.
+// A log segment that cannot be removed is a warning: what has taken effect succeeds, and a later
+// call removes the segment.
 func TestSegmentThatCannotBeRemovedIsAWarning(t *testing.T) {
 	ctx := t.Context()
 	disk := faultfs.New(vfs.NewMem())
@@ -125,7 +125,8 @@ func TestSegmentThatCannotBeRemovedIsAWarning(t *testing.T) {
 	before := segments()
 	var repaired atomic.Bool
 	fails := func(faultfs.Call) bool { return !repaired.Load() }
-	failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Remove}, Name: "*.wal", Match: fails, Times: faultfs.Forever})
+	failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Remove}, Name: "*.wal",
+		Match: fails, Times: faultfs.Forever})
 	if err := table.Flush(ctx); err != nil {
 		t.Errorf("flush: %v", err)
 	}

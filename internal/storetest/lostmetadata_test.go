@@ -31,7 +31,8 @@ func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 		{"drop", func(_ *testing.T, s *oribi.Store) error { return s.DropTable("other") },
 			func(s *oribi.Store) (bool, error) { return !hasTable(s, "other"), nil }},
 		{"alter", func(t *testing.T, s *oribi.Store) error {
-			return numbersTable(t, s, "other").Alter(ctx, oribi.AddColumn(schema.Column{Name: "more", Type: schema.Int64, Nullable: true}))
+			return numbersTable(t, s, "other").Alter(ctx,
+				oribi.AddColumn(schema.Column{Name: "more", Type: schema.Int64, Nullable: true}))
 		}, func(s *oribi.Store) (bool, error) {
 			table, err := s.Table("other")
 			return err == nil && len(table.Schema().Columns) == 3, nil
@@ -70,14 +71,17 @@ func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 				if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := oribi.Open("/store", &oribi.Options{FS: withLogOf(t, before, disk.Read()), ReadOnly: true}); !errors.Is(err, oribi.ErrCorrupt) {
+				if _, err := oribi.Open("/store",
+					&oribi.Options{FS: withLogOf(t, before, disk.Read()), ReadOnly: true}); !errors.Is(err,
+					oribi.ErrCorrupt) {
 					t.Errorf("all files as before the change, and the log as after the batch: %v", err)
 				}
 				both, refused := 0, 0
 				for state := range disk.Point().States(seedtest.Seed(t), 0) {
 					written, done, err := showsOf(state.Image, c.done)
 					switch {
-					case state.FlushForgotten && (errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrNotStore)):
+					case state.FlushForgotten &&
+						(errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrNotStore)):
 						refused++
 					case err != nil:
 						t.Errorf("%s: %v", state.Name, err)
@@ -108,7 +112,7 @@ func showsOf(image *vfs.Mem, changed func(*oribi.Store) (bool, error)) (written,
 	return written, done, err
 }
 
-// withLogOf replaces the log of a store by that of another.
+// withLogOf replaces the log of a store by the log of another.
 func withLogOf(t *testing.T, image, from *vfs.Mem) *vfs.Mem {
 	t.Helper()
 	old, err := files.Files(image, "/store/wal")

@@ -22,7 +22,8 @@ func BenchmarkMergeMemory(b *testing.B) {
 	b.Run("type=string/limit=64MiB", func(b *testing.B) { mergeMemory(b, 64<<20, schema.Binary, 20) })
 }
 
-// mergeMemory merges rowsets whose columns, except the key, have a type and random cells of some bytes.
+// mergeMemory merges rowsets whose columns, except the key, have a type and random cells of some
+// bytes.
 func mergeMemory(b *testing.B, limit int64, cell schema.Type, bytes int) {
 	const sets, rows, columns = 64, 1000, 300
 	store, err := oribi.Open(b.TempDir(), &oribi.Options{Manual: true, MemoryLimit: limit, Policy: compaction.None{}})

@@ -73,23 +73,24 @@ func TestMetricsCountJobs(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var store *oribi.Store
 	var table *oribi.Table
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Second, RowSetBytes: 1 << 13,
-		Clock: mvcc.NewHybridClock(func() time.Time { return now }), Listener: func(e oribi.Event) {
-			sums.add(e)
-			if _, err := table.GetMany(ctx, []any{1}); err != nil {
-				t.Error(err)
-			}
-			running := int64(0)
-			for _, j := range metricsOf(t, store).Jobs {
-				running += j.Running
-			}
-			if e.Begin != (running == 1) {
-				t.Errorf("%d jobs run, begin %t", running, e.Begin)
-			}
-			if !e.Begin {
-				putNumbers(t, store, table, 10, func(k int) int { return k })
-			}
-		}})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Second, RowSetBytes: 1 << 13,
+			Clock: mvcc.NewHybridClock(func() time.Time { return now }), Listener: func(e oribi.Event) {
+				sums.add(e)
+				if _, err := table.GetMany(ctx, []any{1}); err != nil {
+					t.Error(err)
+				}
+				running := int64(0)
+				for _, j := range metricsOf(t, store).Jobs {
+					running += j.Running
+				}
+				if e.Begin != (running == 1) {
+					t.Errorf("%d jobs run, begin %t", running, e.Begin)
+				}
+				if !e.Begin {
+					putNumbers(t, store, table, 10, func(k int) int { return k })
+				}
+			}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,8 @@ func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
 	counted := func(rows, noSync, sync int64) {
 		t.Helper()
 		c := metricsOf(t, store).Commits
-		if c.Rows-before.Rows != rows || c.NoSync.Count-before.NoSync.Count != noSync || c.Sync.Count-before.Sync.Count != sync || rows > 0 && c.Bytes <= before.Bytes {
+		if c.Rows-before.Rows != rows || c.NoSync.Count-before.NoSync.Count != noSync ||
+			c.Sync.Count-before.Sync.Count != sync || rows > 0 && c.Bytes <= before.Bytes {
 			t.Errorf("%+v, before %+v: want %d rows, %d and %d commits", c, before, rows, noSync, sync)
 		}
 		before = c
@@ -261,7 +263,8 @@ func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
 	}
 	counted(0, 0, 0)
 
-	if rows, err := table.GetMany(ctx, []any{1, 2, 99}, oribi.AsOf(full)); err != nil || rows[0] == nil || rows[2] != nil {
+	if rows, err := table.GetMany(ctx, []any{1, 2, 99}, oribi.AsOf(full)); err != nil ||
+		rows[0] == nil || rows[2] != nil {
 		t.Fatal(rows, err)
 	}
 	if _, _, err := table.GetManyCells(ctx, []any{1, 1}); err != nil {
@@ -298,7 +301,8 @@ func TestHistogramQuantiles(t *testing.T) {
 			t.Errorf("quantile %d of %d is %v, want %v", sum, h.Count, got, uppers[i])
 		}
 	}
-	if sum != h.Count || h.Count != 20 || h.Quantile(0) != uppers[0] || h.Quantile(2) != uppers[len(uppers)-1] || h.Sum > uppers[len(uppers)-1]*20 {
+	if sum != h.Count || h.Count != 20 || h.Quantile(0) != uppers[0] || h.Quantile(2) != uppers[len(uppers)-1] ||
+		h.Sum > uppers[len(uppers)-1]*20 {
 		t.Errorf("%v %v: %d, %v", uppers, counts, h.Count, h.Sum)
 	}
 	if empty := (oribi.Histogram{}); empty.Quantile(0.5) != 0 {
@@ -339,7 +343,8 @@ func TestMetricsAmplification(t *testing.T) {
 	if math.Abs(m.ReadAmplification-2) > 0.01 || m.Tables[0].Depth != m.ReadAmplification {
 		t.Errorf("read amplification %v, want 2", m.ReadAmplification)
 	}
-	if want := float64(m.Log.BytesWritten+written) / float64(bytes); math.Abs(m.WriteAmplification-want) > 1e-9 || m.Log.BytesWritten <= logged {
+	if want := float64(m.Log.BytesWritten+written) / float64(bytes); math.Abs(m.WriteAmplification-want) > 1e-9 ||
+		m.Log.BytesWritten <= logged {
 		t.Errorf("write amplification %v, want %v", m.WriteAmplification, want)
 	}
 	if m.SpaceAmplification <= 1 {
@@ -353,12 +358,14 @@ func TestMetricsAmplification(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := metricsOf(t, store); after.SpaceAmplification < 2*m.SpaceAmplification {
-		t.Errorf("space amplification %v after half of the rows were deleted, %v before", after.SpaceAmplification, m.SpaceAmplification)
+		t.Errorf("space amplification %v after half of the rows were deleted, %v before",
+			after.SpaceAmplification, m.SpaceAmplification)
 	}
 	if err := table.Compact(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if m := metricsOf(t, store); m.ReadAmplification != 1 || m.Tables[0].RowSets != 1 || m.Tables[0].LiveRows != 1000 || m.Tables[0].Bytes == 0 {
+	if m := metricsOf(t, store); m.ReadAmplification != 1 || m.Tables[0].RowSets != 1 ||
+		m.Tables[0].LiveRows != 1000 || m.Tables[0].Bytes == 0 {
 		t.Errorf("%v %+v", m.ReadAmplification, m.Tables)
 	}
 	ingested, err := oribi.Open("/ingested", &oribi.Options{FS: vfs.NewMem(), Manual: true})
@@ -404,7 +411,8 @@ func TestMetricsShowWhatReadsPin(t *testing.T) {
 		step(table.Compact(ctx))
 		now = now.Add(time.Minute)
 		p := metricsOf(t, store).Pins
-		if p.Reads != 1 || p.Snapshots != 1 || p.Oldest != oldest || p.RowSets != 1 || p.Blocks == 0 || p.Bytes == 0 || p.UndoBytes == 0 {
+		if p.Reads != 1 || p.Snapshots != 1 || p.Oldest != oldest || p.RowSets != 1 || p.Blocks == 0 ||
+			p.Bytes == 0 || p.UndoBytes == 0 {
 			t.Errorf("%+v", p)
 		}
 		if tm := metricsOf(t, store).Tables[0]; p.UndoBytes > tm.UndoBytes {
@@ -432,8 +440,9 @@ type family struct {
 
 var (
 	metricName = regexp.MustCompile(`^oribi_[a-z][a-z_]*$`)
-	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$`)
-	labelText  = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"`)
+	sampleLine = regexp.MustCompile(
+		`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$`)
+	labelText = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"`)
 )
 
 // parseMetrics parses the text format: HELP and TYPE once, before the samples of a family, which
@@ -473,7 +482,8 @@ func parseMetrics(text string) (families map[string]*family, err error) {
 			return nil, fail("no number")
 		}
 		suffix, ok := strings.CutPrefix(parts[1], name)
-		if !ok || f.kind != "histogram" && suffix != "" || f.kind == "histogram" && suffix != "_bucket" && suffix != "_sum" && suffix != "_count" {
+		if !ok || f.kind != "histogram" && suffix != "" ||
+			f.kind == "histogram" && suffix != "_bucket" && suffix != "_sum" && suffix != "_count" {
 			return nil, fail("sample of another family")
 		}
 		key := suffix + parts[2]
@@ -557,11 +567,13 @@ func TestMetricsAsPrometheusText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, f := range families {
-		if !metricName.MatchString(name) || (f.kind == "counter") != strings.HasSuffix(name, "_total") || len(f.samples) == 0 {
+		if !metricName.MatchString(name) ||
+			(f.kind == "counter") != strings.HasSuffix(name, "_total") || len(f.samples) == 0 {
 			t.Errorf("%s: %s with %d samples", name, f.kind, len(f.samples))
 		}
 	}
-	for name, labels := range map[string][]string{"oribi_get_seconds": {""}, "oribi_get_many_seconds": {""}, "oribi_scan_begin_seconds": {""}, "oribi_commit_seconds": {`sync="true",`, `sync="false",`}} {
+	for name, labels := range map[string][]string{"oribi_get_seconds": {""}, "oribi_get_many_seconds": {""},
+		"oribi_scan_begin_seconds": {""}, "oribi_commit_seconds": {`sync="true",`, `sync="false",`}} {
 		for _, l := range labels {
 			if err := families[name].checkHistogram(l); err != nil {
 				t.Errorf("%s %s: %v", name, l, err)
@@ -572,7 +584,8 @@ func TestMetricsAsPrometheusText(t *testing.T) {
 		`oribi_gets_total`: 100, `oribi_cache_hits_total`: float64(m.Cache.Hits), `oribi_memory_limit_bytes`: 256 << 20,
 		`oribi_jobs_total{kind="flush",result="done"}`: 1, `oribi_jobs_total{kind="merge",result="failed"}`: 0,
 		`oribi_job_rows_written_total{kind="flush"}`: 100, `oribi_disk_bytes{use="live"}`: float64(m.Disk.Live),
-		`oribi_commit_seconds_count{sync="false"}`: 1, `oribi_commit_seconds_sum{sync="false"}`: m.Commits.NoSync.Sum.Seconds(),
+		`oribi_commit_seconds_count{sync="false"}`:          1,
+		`oribi_commit_seconds_sum{sync="false"}`:            m.Commits.NoSync.Sum.Seconds(),
 		`oribi_table_rows{table="a \"b\" \\ {c=\"d\"}, é"}`: 100, `oribi_table_rows{table="t"}`: 0,
 		`oribi_write_amplification`: m.WriteAmplification, `oribi_uptime_seconds`: m.Uptime.Seconds(),
 	} {
@@ -621,7 +634,8 @@ func TestMetricsCountBackgroundWork(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	for _, o := range m.Operations {
-		if o.Kind == string(compaction.Flush) && (o.Done == 0 || o.BytesWritten == 0 || o.Duration == 0) || o.Running != 0 || o.Failed != 0 {
+		if o.Kind == string(compaction.Flush) && (o.Done == 0 || o.BytesWritten == 0 || o.Duration == 0) ||
+			o.Running != 0 || o.Failed != 0 {
 			t.Errorf("%+v", o)
 		}
 	}

@@ -33,12 +33,16 @@ func proofTime(d time.Duration) time.Duration {
 }
 
 // explore runs histories with consecutive seeds until the time is over, and adds up their counts.
-func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings func(uint64) script.Settings) (total history.Counts) {
+func explore(
+	t *testing.T, seed uint64, d time.Duration, steps int64, settings func(uint64) script.Settings,
+) (total history.Counts) {
 	t.Helper()
 	end := time.Now().Add(d)
 	histories := 0
 	for ; time.Now().Before(end); seed++ {
-		r := history.Explore(settings(seed), func(c history.Counts) bool { return c.Steps < steps && time.Now().Before(end) })
+		r := history.Explore(settings(seed), func(c history.Counts) bool {
+			return c.Steps < steps && time.Now().Before(end)
+		})
 		total.Add(r.Counts)
 		histories++
 		if r.Err != nil {
@@ -96,7 +100,7 @@ func scriptText(s *script.Script) string {
 
 // Random histories: write batches with all eight operations over several tables of all types;
 // flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
-// at the newest and at past timestamps, must equal that of a map from key to versions.
+// at the newest and at past timestamps, must equal the read of a map from key to versions.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
 	explore(t, seedtest.Seed(t), proofTime(300*time.Millisecond), 1500, history.RandomSettings)
 }

@@ -143,8 +143,13 @@ func TestFailedOpenChangesNothing(t *testing.T) {
 		change func(tree map[string][]byte)
 		want   error
 	}{
-		{"not a store", func(tree map[string][]byte) { clear(tree); tree["letter.txt"] = []byte("dear") }, oribi.ErrNotStore},
-		{"half a store, INSTANCE missing", func(tree map[string][]byte) { without(tree, "INSTANCE") }, oribi.ErrNotStore},
+		{"not a store", func(tree map[string][]byte) {
+			clear(tree)
+			tree["letter.txt"] = []byte("dear")
+		}, oribi.ErrNotStore},
+		{"half a store, INSTANCE missing", func(tree map[string][]byte) {
+			without(tree, "INSTANCE")
+		}, oribi.ErrNotStore},
 		{"INSTANCE empty", func(tree map[string][]byte) { tree["INSTANCE"] = []byte{} }, oribi.ErrCorrupt},
 		{"INSTANCE of another store", func(tree map[string][]byte) { from(tree, "INSTANCE") }, oribi.ErrCorrupt},
 		{"newer format", func(tree map[string][]byte) {
@@ -166,7 +171,9 @@ func TestFailedOpenChangesNothing(t *testing.T) {
 		{"data missing", func(tree map[string][]byte) { without(tree, "data", container) }, oribi.ErrCorrupt},
 		{"container missing", func(tree map[string][]byte) { without(tree, container) }, oribi.ErrCorrupt},
 		{"container empty", func(tree map[string][]byte) { tree[one(tree, container)] = []byte{} }, oribi.ErrCorrupt},
-		{"container of another store", func(tree map[string][]byte) { tree[one(tree, container)] = other[one(other, container)] }, oribi.ErrCorrupt},
+		{"container of another store", func(tree map[string][]byte) {
+			tree[one(tree, container)] = other[one(other, container)]
+		}, oribi.ErrCorrupt},
 		{"wal missing", func(tree map[string][]byte) { without(tree, "wal", "wal/*") }, oribi.ErrCorrupt},
 		{"wal empty", func(tree map[string][]byte) { without(tree, "wal/*") }, oribi.ErrCorrupt},
 		{"log of another store", func(tree map[string][]byte) { from(tree, "wal/*") }, oribi.ErrCorrupt},
@@ -188,7 +195,8 @@ func TestFailedOpenChangesNothing(t *testing.T) {
 					t.Errorf("readOnly=%v: %v, want %v", readOnly, err, c.want)
 				}
 				if got := readTree(t, mem, "/store"); !maps.EqualFunc(got, tree, slices.Equal) {
-					t.Errorf("readOnly=%v: the directory contains %v, before %v", readOnly, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(tree)))
+					t.Errorf("readOnly=%v: the directory contains %v, before %v", readOnly,
+						slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(tree)))
 				}
 			}
 		})
@@ -208,7 +216,8 @@ func TestStoreIsLockedThroughASymbolicLink(t *testing.T) {
 	}
 	defer store.Close()
 	for _, readOnly := range []bool{true, false} {
-		if s, err := oribi.Open(link, &oribi.Options{Manual: true, ReadOnly: readOnly}); !errors.Is(err, oribi.ErrLocked) {
+		if s, err := oribi.Open(link, &oribi.Options{Manual: true, ReadOnly: readOnly}); !errors.Is(err,
+			oribi.ErrLocked) {
 			t.Errorf("readOnly=%v: %v, want ErrLocked", readOnly, err)
 			if err == nil {
 				s.Close()

@@ -14,8 +14,8 @@ import (
 
 // An error of the operating system during Open is returned as that error: it does not turn into
 // ErrNotStore, ErrLocked or ErrCorrupt. Every disk operation of every way to open fails once with
-// EIO. Those of the ways that include others also fail, one in three of them without $ORIBI_FULL, with
-// errors that Pebble and the store may take for answers.
+// EIO. Operations of the ways that include others also fail with errors that Pebble and the store
+// may take for answers; without $ORIBI_FULL, one in three of them.
 func TestOpenReturnsFileSystemErrorsUnchanged(t *testing.T) {
 	closed, killed := storeTree(t)
 	for _, c := range []struct {
@@ -62,7 +62,8 @@ func TestOpenReturnsFileSystemErrorsUnchanged(t *testing.T) {
 						store.Close()
 					case !errors.Is(err, number):
 						t.Errorf("%s of %s fails: %v, want the error of the disk", call.Op, call.Name, err)
-					case errors.Is(err, oribi.ErrNotStore), errors.Is(err, oribi.ErrLocked), errors.Is(err, oribi.ErrCorrupt):
+					case errors.Is(err, oribi.ErrNotStore), errors.Is(err, oribi.ErrLocked),
+						errors.Is(err, oribi.ErrCorrupt):
 						t.Errorf("%s of %s fails: %v", call.Op, call.Name, err)
 					}
 					if !met {

@@ -15,7 +15,8 @@ import (
 
 // Options that a call does not support must be compile-time errors.
 func TestUnsupportedOptionsDoNotCompile(t *testing.T) {
-	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "github.com/oribi-db/oribi").Output()
+	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}",
+		"github.com/oribi-db/oribi").Output()
 	if err != nil {
 		t.Skipf("go list: %v", err)
 	}
@@ -25,7 +26,9 @@ func TestUnsupportedOptionsDoNotCompile(t *testing.T) {
 		exports[path] = file
 	}
 	fset := token.NewFileSet()
-	config := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+	config := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})}
 	compile := func(statement string) error {
 		source := `package p
 import ("context"; . "github.com/oribi-db/oribi")

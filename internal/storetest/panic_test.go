@@ -91,12 +91,16 @@ func newPanicStore(t *testing.T) *panicStore {
 		return now
 	})
 	var err error
-	s.store, err = oribi.Open("/panics", &oribi.Options{FS: vfs.NewMem(), Manual: true, Clock: panickingClock{clock, &s.clock},
-		Listener: func(oribi.Event) { s.listener.call() }, Progress: func(string, int64, int64) { s.progress.call() }})
+	s.store, err = oribi.Open("/panics",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, Clock: panickingClock{clock, &s.clock},
+			Listener: func(oribi.Event) {
+				s.listener.call()
+			}, Progress: func(string, int64, int64) { s.progress.call() }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String}, {Name: autoName, Type: schema.Int64, AutoIncrement: true},
+	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String},
+		{Name: autoName, Type: schema.Int64, AutoIncrement: true},
 		{Name: "v", Type: schema.Int64, Nullable: true}}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -275,17 +279,21 @@ func TestStoreWorksAfterAPanicInACallersCode(t *testing.T) {
 			s := newPanicStore(t)
 			met := map[string]int{}
 			for name, source := range sources {
-				for n, panicked := int64(1), true; panicked && n <= seedtest.Rounds[int64](8, 3); n++ { // a step adds rowsets, so the next one has more to compact
+				// a step adds rowsets, so the next one has more to compact
+				for n, panicked := int64(1), true; panicked && n <= seedtest.Rounds[int64](8, 3); n++ {
 					s.use()
 					p := source(s)
-					if panicked = p.during(n, func() { c.do(panickingContext{context.Background(), &s.context}, s) }); panicked {
+					if panicked = p.during(n, func() {
+						c.do(panickingContext{context.Background(), &s.context}, s)
+					}); panicked {
 						met[name]++
 					}
 				}
 			}
 			s.use()
 			s.end()
-			t.Logf("%d panics in the context, %d in the clock, %d in the listener, %d in the progress function", met["context"], met["clock"], met["listener"], met["progress"])
+			t.Logf("%d panics in the context, %d in the clock, %d in the listener, %d in the progress function",
+				met["context"], met["clock"], met["listener"], met["progress"])
 		})
 	}
 }

@@ -42,11 +42,12 @@ func (p *faultyPolicy) Pick(l compaction.Layout, budget int64) compaction.Choice
 func TestFaultyPolicyInTheBackground(t *testing.T) {
 	ctx := context.Background()
 	merges := make(chan oribi.Event, 100)
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 13, Policy: &faultyPolicy{}, Listener: func(e oribi.Event) {
-		if e.Kind == compaction.Merge && !e.Begin {
-			merges <- e
-		}
-	}})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 13, Policy: &faultyPolicy{}, Listener: func(e oribi.Event) {
+			if e.Kind == compaction.Merge && !e.Begin {
+				merges <- e
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

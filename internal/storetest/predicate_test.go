@@ -55,8 +55,10 @@ func comparison(column string, p oribi.Predicate, holds func(v any) bool) condit
 // predicateColumns has a column of each kind of comparison, most with NULLs.
 func predicateColumns(t *testing.T) *schema.Schema {
 	t.Helper()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "n", Type: schema.Int32, Nullable: true},
-		{Name: "full", Type: schema.Int64}, {Name: "f", Type: schema.Double, Nullable: true}, {Name: "s", Type: schema.String, Nullable: true}}, 1)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "n", Type: schema.Int32, Nullable: true},
+		{Name: "full", Type: schema.Int64}, {Name: "f", Type: schema.Double, Nullable: true},
+		{Name: "s", Type: schema.String, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +142,9 @@ func randomCondition(r *rand.Rand, levels int) condition {
 		return comparison(column, oribi.Ge(column, a), func(v any) bool { return asFloat(v) >= x })
 	case 6:
 		b := r.IntN(6)
-		return comparison(column, oribi.Between(column, a, b), func(v any) bool { return asFloat(v) >= x && asFloat(v) <= float64(b) })
+		return comparison(column, oribi.Between(column, a, b), func(v any) bool {
+			return asFloat(v) >= x && asFloat(v) <= float64(b)
+		})
 	case 7:
 		values := []int{a, r.IntN(6), r.IntN(6)}[:r.IntN(4)]
 		return comparison(column, oribi.In(column, values...), func(v any) bool {
@@ -156,7 +160,9 @@ func randomTextCondition(r *rand.Rand) condition {
 	text := predicateTexts[r.IntN(len(predicateTexts))]
 	switch r.IntN(6) {
 	case 0:
-		return comparison("s", oribi.HasPrefix("s", text), func(v any) bool { return strings.HasPrefix(v.(string), text) })
+		return comparison("s", oribi.HasPrefix("s", text), func(v any) bool {
+			return strings.HasPrefix(v.(string), text)
+		})
 	case 1:
 		return comparison("s", oribi.Eq("s", text), func(v any) bool { return v == text })
 	case 2:
@@ -164,9 +170,13 @@ func randomTextCondition(r *rand.Rand) condition {
 		filter.AddString(text)
 		return comparison("s", oribi.InBloom("s", filter), func(v any) bool { return v == text })
 	case 3:
-		return comparison("s", oribi.HasSuffix("s", text), func(v any) bool { return strings.HasSuffix(v.(string), text) })
+		return comparison("s", oribi.HasSuffix("s", text), func(v any) bool {
+			return strings.HasSuffix(v.(string), text)
+		})
 	case 4:
-		return comparison("s", oribi.Contains("s", text), func(v any) bool { return strings.Contains(v.(string), text) })
+		return comparison("s", oribi.Contains("s", text), func(v any) bool {
+			return strings.Contains(v.(string), text)
+		})
 	}
 	return comparison("s", oribi.Ge("s", text), func(v any) bool { return v.(string) >= text })
 }
@@ -256,9 +266,12 @@ func TestPredicateReadsLikeSQL(t *testing.T) {
 		{oribi.Predicate{}, "TRUE"},
 		{oribi.Or(), "FALSE"},
 		{oribi.And(oribi.Eq("country", "JP"), oribi.Gt("qty", 90)), "country = 'JP' AND qty > 90"},
-		{oribi.Or(oribi.Eq("a", 1), oribi.And(oribi.Ne("b", 2.5), oribi.Le("c", true))), "a = 1 OR (b <> 2.5 AND c <= TRUE)"},
-		{oribi.And(oribi.Lt("a", 1), oribi.And(oribi.Or(oribi.Ge("b", 2), oribi.IsNull("b")))), "a < 1 AND (b >= 2 OR b IS NULL)"},
-		{oribi.And(oribi.Lt("a", 1), oribi.And(oribi.Eq("b", 1), oribi.NotNull("c"))), "a < 1 AND b = 1 AND c IS NOT NULL"},
+		{oribi.Or(oribi.Eq("a", 1), oribi.And(oribi.Ne("b", 2.5), oribi.Le("c", true))),
+			"a = 1 OR (b <> 2.5 AND c <= TRUE)"},
+		{oribi.And(oribi.Lt("a", 1), oribi.And(oribi.Or(oribi.Ge("b", 2), oribi.IsNull("b")))),
+			"a < 1 AND (b >= 2 OR b IS NULL)"},
+		{oribi.And(oribi.Lt("a", 1), oribi.And(oribi.Eq("b", 1), oribi.NotNull("c"))),
+			"a < 1 AND b = 1 AND c IS NOT NULL"},
 		{oribi.Not(oribi.Or(oribi.Eq("a", 1), oribi.Eq("a", 2))), "NOT (a = 1 OR a = 2)"},
 		{oribi.In("n", 1, 2, 3), "n IN (1, 2, 3)"},
 		{oribi.Between("d", date, oribi.NewDecimal(150, 2)), "d BETWEEN '2024-02-29T00:00:00Z' AND 1.50"},
@@ -278,7 +291,8 @@ func TestPredicateReadsLikeSQL(t *testing.T) {
 
 func TestPredicateKeepsItsValues(t *testing.T) {
 	text, number, list := []byte("ab"), 1, []oribi.Predicate{oribi.Eq("n", 1), oribi.Eq("n", 2)}
-	all := []oribi.Predicate{oribi.Eq("b", text), oribi.Eq("n", &number), oribi.And(list...), oribi.In("b", text), oribi.Eq("b", oribi.Cell(text))}
+	all := []oribi.Predicate{oribi.Eq("b", text), oribi.Eq("n", &number), oribi.And(list...), oribi.In("b", text),
+		oribi.Eq("b", oribi.Cell(text))}
 	before := fmt.Sprint(all)
 	text[0], number, list[0] = 'z', 7, oribi.IsNull("n")
 	if after := fmt.Sprint(all); after != before {
@@ -313,7 +327,8 @@ func TestPredicateErrorsComeWithTheRead(t *testing.T) {
 		b.If(table, oribi.Row{"k": 1}, c.p)
 		_, commit := b.Commit(t.Context())
 		for _, err := range []error{count, commit} {
-			if !errors.Is(err, c.want) || !strings.Contains(fmt.Sprint(err), c.text) || strings.Count(err.Error(), "oribi:") != 1 {
+			if !errors.Is(err, c.want) || !strings.Contains(fmt.Sprint(err), c.text) ||
+				strings.Count(err.Error(), "oribi:") != 1 {
 				t.Errorf("%v: %v, want %q", c.p, err, c.text)
 			}
 		}
@@ -328,7 +343,8 @@ func TestPredicateFitsEveryNumericColumn(t *testing.T) {
 	}
 	defer store.Close()
 	two := oribi.Between("v", 1.5, 2)
-	for i, c := range []schema.Column{{Type: schema.Double}, {Type: schema.Float}, {Type: schema.Decimal64, Precision: 12, Scale: 1}} {
+	for i, c := range []schema.Column{{Type: schema.Double}, {Type: schema.Float},
+		{Type: schema.Decimal64, Precision: 12, Scale: 1}} {
 		table := valueTable(t, store, fmt.Sprint(i), c)
 		b := store.NewBatch()
 		for k, v := range []any{1, 1.5, 2.0, float32(2.5), int8(3)} {
@@ -364,9 +380,11 @@ func TestValuesOfRowsAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	int8s, uint64s, int128s := schema.Column{Type: schema.Int8}, schema.Column{Type: schema.Uint64}, schema.Column{Type: schema.Int128}
+	int8s, uint64s, int128s := schema.Column{Type: schema.Int8}, schema.Column{Type: schema.Uint64},
+		schema.Column{Type: schema.Int128}
 	floats, doubles := schema.Column{Type: schema.Float}, schema.Column{Type: schema.Double}
-	tenths, times := schema.Column{Type: schema.Decimal32, Precision: 3, Scale: 1}, schema.Column{Type: schema.Timestamp}
+	tenths, times := schema.Column{Type: schema.Decimal32, Precision: 3, Scale: 1},
+		schema.Column{Type: schema.Timestamp}
 	wide := func(hi int64, lo uint64) oribi.Int128 { return oribi.Int128{Hi: hi, Lo: lo} }
 	at := time.Date(2024, 2, 29, 1, 2, 3, 4000, time.UTC)
 	type named float32
@@ -375,17 +393,27 @@ func TestValuesOfRowsAreExact(t *testing.T) {
 		in     any
 		want   any // nil: refused
 	}{
-		{int8s, 5, int8(5)}, {int8s, -128.0, int8(-128)}, {int8s, float32(2), int8(2)}, {int8s, 128, nil}, {int8s, 0.5, nil}, {int8s, math.NaN(), nil},
-		{int8s, math.Inf(1), nil}, {uint64s, math.Ldexp(1, 63), uint64(1 << 63)}, {uint64s, math.Ldexp(1, 64), nil}, {uint64s, -1.0, nil},
-		{int128s, math.Ldexp(-3, 70), wide(-192, 0)}, {int128s, -1.0, wide(-1, math.MaxUint64)}, {int128s, math.Ldexp(1, 127), nil},
-		{doubles, 5, 5.0}, {doubles, 1 << 53, float64(1 << 53)}, {doubles, 1<<53 + 1, nil}, {doubles, int64(math.MinInt64), math.Ldexp(-1, 63)},
-		{doubles, wide(math.MinInt64, 0), math.Ldexp(-1, 127)}, {doubles, wide(1, 1), nil}, {doubles, uint8(255), 255.0},
-		{floats, 1 << 24, float32(1 << 24)}, {floats, 1<<24 + 1, nil}, {floats, 1e39, nil}, {floats, -1e39, nil}, {floats, math.Inf(1), float32(math.Inf(1))},
+		{int8s, 5, int8(5)}, {int8s, -128.0, int8(-128)}, {int8s, float32(2), int8(2)}, {int8s, 128, nil},
+		{int8s, 0.5, nil}, {int8s, math.NaN(), nil},
+		{int8s, math.Inf(1), nil}, {uint64s, math.Ldexp(1, 63), uint64(1 << 63)},
+		{uint64s, math.Ldexp(1, 64), nil}, {uint64s, -1.0, nil},
+		{int128s, math.Ldexp(-3, 70), wide(-192, 0)}, {int128s, -1.0, wide(-1, math.MaxUint64)},
+		{int128s, math.Ldexp(1, 127), nil},
+		{doubles, 5, 5.0}, {doubles, 1 << 53, float64(1 << 53)}, {doubles, 1<<53 + 1, nil},
+		{doubles, int64(math.MinInt64), math.Ldexp(-1, 63)},
+		{doubles, wide(math.MinInt64, 0), math.Ldexp(-1, 127)},
+		{doubles, wide(1, 1), nil}, {doubles, uint8(255), 255.0},
+		{floats, 1 << 24, float32(1 << 24)}, {floats, 1<<24 + 1, nil}, {floats, 1e39, nil}, {floats, -1e39, nil},
+		{floats, math.Inf(1), float32(math.Inf(1))},
 		{floats, 0.1, float32(0.1)}, {floats, named(0.1), float32(0.1)},
-		{tenths, 1.5, oribi.NewDecimal(15, 1)}, {tenths, 0.1, oribi.NewDecimal(1, 1)}, {tenths, float32(0.1), oribi.NewDecimal(1, 1)},
-		{tenths, named(0.1), oribi.NewDecimal(1, 1)}, {tenths, -7, oribi.NewDecimal(-70, 1)}, {tenths, 1.55, nil}, {tenths, 100.0, nil}, {tenths, 1e300, nil},
-		{tenths, 0.0, oribi.NewDecimal(0, 1)}, {tenths, 1e-300, nil}, {tenths, math.NaN(), nil}, {tenths, 5e1, oribi.NewDecimal(500, 1)},
-		{times, at, at}, {times, at.Add(1), nil}, {times, at.Add(-999), nil}, {int8s, oribi.Cell{7}, int8(7)}, {int8s, oribi.Cell{7, 0}, nil},
+		{tenths, 1.5, oribi.NewDecimal(15, 1)}, {tenths, 0.1, oribi.NewDecimal(1, 1)},
+		{tenths, float32(0.1), oribi.NewDecimal(1, 1)},
+		{tenths, named(0.1), oribi.NewDecimal(1, 1)}, {tenths, -7, oribi.NewDecimal(-70, 1)}, {tenths, 1.55, nil},
+		{tenths, 100.0, nil}, {tenths, 1e300, nil},
+		{tenths, 0.0, oribi.NewDecimal(0, 1)}, {tenths, 1e-300, nil}, {tenths, math.NaN(), nil},
+		{tenths, 5e1, oribi.NewDecimal(500, 1)},
+		{times, at, at}, {times, at.Add(1), nil}, {times, at.Add(-999), nil}, {int8s, oribi.Cell{7}, int8(7)},
+		{int8s, oribi.Cell{7, 0}, nil},
 	} {
 		table := valueTable(t, store, fmt.Sprint(i), c.column)
 		b := store.NewBatch()
@@ -420,7 +448,8 @@ func TestPrefixReadsKeysThatBeginWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := store.NewBatch()
-	for _, row := range []oribi.Key{{"a", "/"}, {"a", "/x"}, {"a", "/x/1"}, {"a", "/x/2"}, {"a", "/y"}, {"ab", "/x"}, {"b", "/x"}} {
+	for _, row := range []oribi.Key{{"a", "/"}, {"a", "/x"}, {"a", "/x/1"}, {"a", "/x/2"},
+		{"a", "/y"}, {"ab", "/x"}, {"b", "/x"}} {
 		b.Insert(table, oribi.Row{"host": row[0], "path": row[1]})
 	}
 	if _, err := b.Commit(t.Context()); err != nil {
@@ -433,8 +462,10 @@ func TestPrefixReadsKeysThatBeginWithIt(t *testing.T) {
 		}{
 			{[]oribi.ScanOption{oribi.Prefix("a")}, "a/ a/x a/x/1 a/x/2 a/y"},
 			{[]oribi.ScanOption{oribi.Prefix(oribi.Key{"a", "/x"})}, "a/x a/x/1 a/x/2"},
-			{[]oribi.ScanOption{oribi.Prefix(oribi.Key{"a", "/x"}), oribi.From(oribi.Key{"a", "/x/1"}), oribi.To("b")}, "a/x/1 a/x/2"},
-			{[]oribi.ScanOption{oribi.Prefix(oribi.Key{"a", "/x"}), oribi.From("A"), oribi.To(oribi.Key{"a", "/x/2"})}, "a/x a/x/1"},
+			{[]oribi.ScanOption{oribi.Prefix(oribi.Key{"a", "/x"}), oribi.From(oribi.Key{"a", "/x/1"}), oribi.To("b")},
+				"a/x/1 a/x/2"},
+			{[]oribi.ScanOption{oribi.Prefix(oribi.Key{"a", "/x"}), oribi.From("A"), oribi.To(oribi.Key{"a", "/x/2"})},
+				"a/x a/x/1"},
 			{[]oribi.ScanOption{oribi.Prefix("c")}, ""},
 			{[]oribi.ScanOption{oribi.Prefix("a"), oribi.Limit(0)}, ""},
 			{[]oribi.ScanOption{oribi.Prefix("b"), oribi.Limit(-1), oribi.Where(), nil}, "b/x"},
@@ -459,8 +490,8 @@ func TestPrefixReadsKeysThatBeginWithIt(t *testing.T) {
 	}
 }
 
-// Patterns are searched in dictionaries, in front-coded and plain blocks, and in memory, of strings,
-// varchars, and binaries. The model is a regular expression.
+// Patterns are searched in dictionaries, in front-coded and plain blocks, and in memory, of
+// strings, varchars, and binaries. The model is a regular expression.
 func TestPatternsAreThoseOfAModel(t *testing.T) {
 	r := seedtest.Rand(t)
 	columns := []schema.Column{{Name: "k", Type: schema.String}}

@@ -39,7 +39,8 @@ func TestScriptRoundTripsThroughText(t *testing.T) {
 // Shrink reduces a failing history to the steps that it needs: here to an unknown step.
 func TestShrinkKeepsOnlyFailingSteps(t *testing.T) {
 	r := history.Explore(history.RandomSettings(3), func(c history.Counts) bool { return c.Steps < 40 })
-	s := &script.Script{Settings: r.Script.Settings, Steps: append(r.Script.Steps[:30:30], script.Step{Kind: "nonsense"})}
+	s := &script.Script{Settings: r.Script.Settings,
+		Steps: append(r.Script.Steps[:30:30], script.Step{Kind: "nonsense"})}
 	s.Steps = append(s.Steps, r.Script.Steps[30:]...)
 	if short := history.Shrink(s, 10*time.Second); len(short.Steps) != 1 || short.Steps[0].Kind != "nonsense" {
 		t.Errorf("what is left:\n%s", short)

@@ -82,7 +82,8 @@ func TestModelMatchesTheResultTable(t *testing.T) {
 func TestModelKeepsVersionsAndTruncatesCommits(t *testing.T) {
 	m := modelOfTwoColumns(t)
 	m.Commit(m.Resolve([]script.Op{scriptOp(oribi.OpInsert, 1, 2)}, false), 10)
-	m.Commit(m.Resolve([]script.Op{scriptOp(oribi.OpDelete, 1), scriptOp(oribi.OpInsert, 1, 3), scriptOp(oribi.OpUpdate, 1, 4)}, false), 20)
+	m.Commit(m.Resolve([]script.Op{scriptOp(oribi.OpDelete, 1), scriptOp(oribi.OpInsert, 1, 3),
+		scriptOp(oribi.OpUpdate, 1, 4)}, false), 20)
 	m.Commit(m.Resolve([]script.Op{scriptOp(oribi.OpDelete, 1)}, false), 30)
 	v := func(ts mvcc.Timestamp) int {
 		if row := m.Tables["t"].Row([][]byte{{1}}, ts); row != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// The history floor of a table's properties is the earliest timestamp that a read accepts: it follows
-// the clock, pins, and what compactions have dropped.
+// The history floor of a table's properties is the earliest timestamp that a read accepts: it
+// follows the clock, pins, and the versions that compactions have dropped.
 func TestHistoryFloorIsWhatReadsObey(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -122,7 +122,8 @@ func TestStatsOfColumnsOfArrays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Array, Element: schema.String, Nullable: true}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "a", Type: schema.Array, Element: schema.String, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

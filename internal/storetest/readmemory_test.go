@@ -14,8 +14,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// yieldingFS lets other goroutines run during each read of a container, and records how many bytes are
-// being read at once, and how many bytes of the heap are live then.
+// yieldingFS lets other goroutines run during each read of a container, and records how many bytes
+// are being read at once, and how many bytes of the heap are live then.
 type yieldingFS struct {
 	vfs.FS
 	reading, most, heap atomic.Int64
@@ -77,7 +77,8 @@ func TestConcurrentColdReadsAreBounded(t *testing.T) {
 	for i := range readers {
 		wg.Go(func() {
 			for k := range 2 {
-				if _, cells, err := table.GetCells(ctx, oribi.Key{(i*7 + k*48) % 96}); err != nil || len(cells[3]) != 32<<10 {
+				if _, cells, err := table.GetCells(ctx, oribi.Key{(i*7 + k*48) % 96}); err != nil ||
+					len(cells[3]) != 32<<10 {
 					t.Errorf("reader %d: %d cells, %v", i, len(cells), err)
 				}
 			}

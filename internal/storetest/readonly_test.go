@@ -189,7 +189,9 @@ func TestVerifyReportsProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	last, calls := int64(0), 0
-	err = store.Verify(t.Context(), func(f oribi.Finding) { t.Errorf("%+v", f) }, oribi.VerifyProgress(func(done, total int64) {
+	err = store.Verify(t.Context(), func(f oribi.Finding) {
+		t.Errorf("%+v", f)
+	}, oribi.VerifyProgress(func(done, total int64) {
 		if done < last || done > total || total != 2*info.Bytes.Live {
 			t.Errorf("%d of %d after %d; the store has %d", done, total, last, info.Bytes.Live)
 		}

@@ -97,11 +97,13 @@ func TestBackgroundRecompressesRowSetsAtRest(t *testing.T) {
 	steps(0, 100*time.Hour, 0)
 	defer store.Close()
 	small, codecs := stored()
-	if want := [][]schema.Compression{{schema.NoCompression}, {schema.LZ4}, {schema.Zlib}, {schema.LZ4}}; small >= flushed || !slices.EqualFunc(codecs, want, slices.Equal) {
+	if want := [][]schema.Compression{{schema.NoCompression}, {schema.LZ4}, {schema.Zlib},
+		{schema.LZ4}}; small >= flushed || !slices.EqualFunc(codecs, want, slices.Equal) {
 		t.Errorf("%d bytes, %v; %d bytes when flushed", small, codecs, flushed)
 	}
 	// An altered compression is carried out by hand at once, a weaker one too.
-	if err := table.Alter(ctx, oribi.SetCompression("from", schema.Dense), oribi.SetCompression("text", schema.NoCompression)); err != nil {
+	if err := table.Alter(ctx, oribi.SetCompression("from", schema.Dense),
+		oribi.SetCompression("text", schema.NoCompression)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := table.Recompress(ctx); err != nil {

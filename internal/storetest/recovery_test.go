@@ -34,7 +34,9 @@ func TestCrashesInsideCompactionsLeaveAcknowledgedBatches(t *testing.T) {
 	}
 }
 
-func crashAnywhere(t *testing.T, within time.Duration, history func(seed uint64) crash.Crashes) (total crash.CrashCounts) {
+func crashAnywhere(
+	t *testing.T, within time.Duration, history func(seed uint64) crash.Crashes,
+) (total crash.CrashCounts) {
 	t.Helper()
 	end := time.Now().Add(within)
 	for seed := seedtest.Seed(t); time.Now().Before(end); seed++ {
@@ -161,7 +163,8 @@ func TestRecoveryReportsRepairs(t *testing.T) {
 	}
 	defer store.Close()
 	r := store.Recovery()
-	if r.Clean || r.Frames == 0 || r.TornBytes == 0 || r.RepairedBits != 1 || r.StrayContainers != 1 || r.CutBytes != 5000 {
+	if r.Clean || r.Frames == 0 || r.TornBytes == 0 || r.RepairedBits != 1 ||
+		r.StrayContainers != 1 || r.CutBytes != 5000 {
 		t.Errorf("%+v", r)
 	}
 	if kept := readAll(t, mem, "/store/"+r.TornFile); int64(len(kept)) != r.TornBytes {

@@ -68,9 +68,9 @@ func TestSnapshotOfFollowerKeepsItsState(t *testing.T) {
 	}
 }
 
-// Wait returns for a batch that is copied into a window, for one that is written, and for new
+// Wait returns for a batch that is copied into a window, for a batch that is written, and for new
 // metadata.
-func TestWaitReturnsForNews(t *testing.T) {
+func TestWaitReturnsForNewBatches(t *testing.T) {
 	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 20, oribi.Options{})
@@ -180,8 +180,8 @@ func TestRefreshOfWriter(t *testing.T) {
 	}
 }
 
-// An answer as of a timestamp stays the same: a follower refuses one that later batches may be
-// below.
+// An answer as of a timestamp stays the same: a follower refuses a timestamp if later batches may
+// get timestamps below it.
 func TestFollowerReadsNoFuture(t *testing.T) {
 	needFollowers(t)
 	mem := vfs.NewMem()

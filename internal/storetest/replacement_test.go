@@ -44,8 +44,10 @@ func newTwin(t *testing.T, upserts bool) *twin {
 
 func (w *twin) open() {
 	w.t.Helper()
-	clock := mvcc.NewHybridClock(func() time.Time { return time.Unix(1e9, 0) }) // so both stores have the same timestamps
-	store, err := oribi.Open("/twin", &oribi.Options{FS: w.mem, Clock: clock, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 12})
+	// so both stores have the same timestamps
+	clock := mvcc.NewHybridClock(func() time.Time { return time.Unix(1e9, 0) })
+	store, err := oribi.Open("/twin",
+		&oribi.Options{FS: w.mem, Clock: clock, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 12})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func (w *twin) open() {
 	w.table, _ = store.Table("t")
 }
 
-// kill continues with what a killed process would have left.
+// kill continues with the disk that a killed process would have left.
 func (w *twin) kill() {
 	w.t.Helper()
 	old := w.store

@@ -64,8 +64,8 @@ func salvageCopies(t *testing.T, least int64, damaged func(name string) bool) da
 	return total
 }
 
-// Containers of closed stores are damaged in several places and salvaged: what the new store
-// returns is right, and what it does not is reported.
+// Containers of closed stores are damaged in several places and salvaged: every row that the new
+// store returns is right, and every loss is reported.
 func TestSalvageOfDamagedBlocks(t *testing.T) {
 	c := salvageCopies(t, 100, func(name string) bool { return strings.HasPrefix(name, "data/") })
 	if c.Whole == 0 || c.Kept == 0 || c.Lost == 0 || c.Readable == 0 {
@@ -73,8 +73,8 @@ func TestSalvageOfDamagedBlocks(t *testing.T) {
 	}
 }
 
-// Segments of the log are damaged. What missing records changed is as before them; what follows
-// them is applied as far as it is known to be right.
+// Segments of the log are damaged. Rows that missing records changed are as before them. Later
+// records are applied as far as they are known to be right.
 func TestSalvageOfDamagedLog(t *testing.T) {
 	c := salvageCopies(t, 100, func(name string) bool { return strings.HasPrefix(name, "wal/") })
 	if c.Whole == 0 || c.Kept == 0 || c.Lost == 0 {
@@ -104,7 +104,9 @@ func salvaged(t *testing.T, mem vfs.FS, options ...oribi.SalvageOption) (*oribi.
 	if err := vfs.RemoveAll(mem, "/out"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := oribi.Salvage(context.Background(), "/store", "/out", &oribi.Options{FS: mem}, func(l oribi.Loss) { losses = append(losses, l) }, options...); err != nil {
+	if _, err := oribi.Salvage(context.Background(), "/store", "/out", &oribi.Options{FS: mem}, func(l oribi.Loss) {
+		losses = append(losses, l)
+	}, options...); err != nil {
 		t.Fatal(err)
 	}
 	s, err := openCopy(mem, "/out")
@@ -193,7 +195,8 @@ func TestCrashDuringSalvageLeavesNoStoreOrAWholeOne(t *testing.T) {
 
 // columnBlock returns where the base data of a column is, of the first rowset of the only table,
 // and its cblocks.
-func columnBlock(t *testing.T, mem *vfs.Mem, column string) (at blockmanager.BlockLocation, cblocks []cfile.BlockPointer, rows []int64) {
+func columnBlock(t *testing.T, mem *vfs.Mem, column string) (at blockmanager.BlockLocation,
+	cblocks []cfile.BlockPointer, rows []int64) {
 	t.Helper()
 	m := openBlocks(t, mem)
 	defer m.Close()
@@ -307,7 +310,8 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := int32(4096)
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Int64, BlockBytes: small},
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "a", Type: schema.Int64, BlockBytes: small},
 		{Name: "n", Type: schema.Int64, Nullable: true, BlockBytes: small}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -333,8 +337,10 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 		column string
 		fill   bool
 		lost   string
-	}{{"a", false, `column "a": versions of %d rows, the newest of %[1]d`}, {"a", true, `column "a": versions of %d rows, the newest of %[1]d`},
-		{"n", false, `column "n": versions of %d rows, the newest of %[1]d`}, {"n", true, `column "n": filled with NULL in %d rows, in the newest version of %[1]d`}} {
+	}{{"a", false, `column "a": versions of %d rows, the newest of %[1]d`},
+		{"a", true, `column "a": versions of %d rows, the newest of %[1]d`},
+		{"n", false, `column "n": versions of %d rows, the newest of %[1]d`},
+		{"n", true, `column "n": filled with NULL in %d rows, in the newest version of %[1]d`}} {
 		image := mem.Clone()
 		n := flipInColumn(t, image, test.column, 1)
 		var options []oribi.SalvageOption
@@ -342,7 +348,8 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 			options = append(options, oribi.FillNull())
 		}
 		out, losses := salvaged(t, image, options...)
-		if len(losses) != 1 || losses[0].Rows != n || losses[0].Table != "t" || losses[0].Block == 0 || !strings.HasPrefix(losses[0].Lost, fmt.Sprintf(test.lost, n)) {
+		if len(losses) != 1 || losses[0].Rows != n || losses[0].Table != "t" || losses[0].Block == 0 ||
+			!strings.HasPrefix(losses[0].Lost, fmt.Sprintf(test.lost, n)) {
 			t.Errorf("%+v: %d rows in the cblock, losses %+v", test, n, losses)
 		}
 		want := rows - n
@@ -359,7 +366,7 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 	}
 }
 
-// Salvage refuses what it must not write to and what is no store, and changes nothing.
+// Salvage refuses an output that exists and an input that is no store, and changes nothing.
 func TestSalvageRefusesWrongDirectories(t *testing.T) {
 	mem := vfs.NewMem()
 	store := copiedStore(t, mem)
@@ -383,7 +390,8 @@ func TestSalvageRefusesWrongDirectories(t *testing.T) {
 	for _, test := range []struct {
 		dir, out string
 		want     error
-	}{{"/store", "/other", fs.ErrExist}, {"/store", "/no/out", fs.ErrNotExist}, {"/store", "/store/out", nil}, {"/nowhere", "/out", oribi.ErrNotStore},
+	}{{"/store", "/other", fs.ErrExist}, {"/store", "/no/out", fs.ErrNotExist}, {"/store", "/store/out", nil},
+		{"/nowhere", "/out", oribi.ErrNotStore},
 		{"/empty", "/out", oribi.ErrNotStore}, {"/other", "/out", oribi.ErrNotStore}} {
 		if err := salvage(test.dir, test.out); err == nil || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s to %s: %v", test.dir, test.out, err)
@@ -408,7 +416,8 @@ func TestWritersLeaveForeignFilesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sub := range []string{"data", "wal"} {
-		if err := errors.Join(os.Rename(filepath.Join(dir, sub), filepath.Join(base, sub)), os.Symlink(filepath.Join(base, sub), filepath.Join(dir, sub))); err != nil {
+		if err := errors.Join(os.Rename(filepath.Join(dir, sub), filepath.Join(base, sub)),
+			os.Symlink(filepath.Join(base, sub), filepath.Join(dir, sub))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Damaged footers cost nothing, those of single files and of all together: files are read by their
+// Damaged footers cost no rows, whether of single files or of all together: files are read by their
 // cblocks. The same holds for the roots of indexes.
 func TestDamagedFootersAndIndexesCostNothing(t *testing.T) {
 	ctx := context.Background()
@@ -118,8 +118,8 @@ func damagePlaces(t *testing.T, mem *vfs.Mem) (footers, roots []blockmanager.Blo
 	return footers, roots
 }
 
-// Verify reports damage of the journal, with what to do about it, and the next flush of a writer
-// repairs it.
+// Verify reports damage of the journal with the next step for the user, and the next flush of a
+// writer repairs it.
 func TestVerifyReportsADamagedJournal(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := copiedStore(t, mem).Close(); err != nil {
@@ -140,7 +140,8 @@ func TestVerifyReportsADamagedJournal(t *testing.T) {
 		return found
 	}
 	found := findings(&oribi.Options{FS: mem, ReadOnly: true}, func(*oribi.Store) {})
-	if len(found) != 1 || found[0].File != blockmanager.JournalName || !bytes.Contains([]byte(found[0].Problem), []byte("writes it anew")) {
+	if len(found) != 1 || found[0].File != blockmanager.JournalName ||
+		!bytes.Contains([]byte(found[0].Problem), []byte("writes it anew")) {
 		t.Errorf("%+v", found)
 	}
 	found = findings(&oribi.Options{FS: mem, Manual: true}, func(s *oribi.Store) {
@@ -167,7 +168,8 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := int32(4096)
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64, BlockBytes: small}, {Name: "a", Type: schema.Int64, BlockBytes: small},
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64, BlockBytes: small},
+		{Name: "a", Type: schema.Int64, BlockBytes: small},
 		{Name: "b", Type: schema.Int64, BlockBytes: small}}, 1)
 	if err != nil {
 		t.Fatal(err)

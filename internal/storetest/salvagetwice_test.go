@@ -33,7 +33,8 @@ func newLifeStore(t *testing.T) *lifeStore {
 	t.Helper()
 	l := &lifeStore{t: t, mem: vfs.NewMem()}
 	var err error
-	if l.store, err = oribi.Open("/store", &oribi.Options{FS: l.mem, Manual: true, History: oribi.HistoryForever}); err != nil {
+	if l.store, err = oribi.Open("/store",
+		&oribi.Options{FS: l.mem, Manual: true, History: oribi.HistoryForever}); err != nil {
 		t.Fatal(err)
 	}
 	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
@@ -194,7 +195,8 @@ func TestSalvageEndsRowsWhoseDeleteIsLost(t *testing.T) {
 		}
 	}
 	if !slices.ContainsFunc(losses, func(l oribi.Loss) bool {
-		return l.Table == "t" && strings.Contains(l.Lost, "key 1: when its version in rowset 0 ended; one in rowset 1 begins at ")
+		return l.Table == "t" && strings.Contains(l.Lost,
+			"key 1: when its version in rowset 0 ended; one in rowset 1 begins at ")
 	}) {
 		t.Errorf("the contradiction is not reported: %+v", losses)
 	}

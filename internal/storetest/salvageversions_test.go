@@ -16,9 +16,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// A row has so many changes that its undos are in several cblocks, one of which is damaged. What the
-// damaged store returns of the time before those, and after, is in the new store: the file has no
-// change of the other column.
+// A row has so many changes that its undos are in several cblocks, one of which is damaged. Rows
+// that the damaged store returns as of times before those changes, and after, are in the new store:
+// the file has no change of the other column.
 func TestSalvageKeepsVersionsBeforeAndAfterDamagedChanges(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
@@ -26,7 +26,8 @@ func TestSalvageKeepsVersionsBeforeAndAfterDamagedChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Binary}, {Name: "b", Type: schema.Int64}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Binary},
+		{Name: "b", Type: schema.Int64}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,8 @@ func TestSalvageKeepsVersionsBeforeAndAfterDamagedChanges(t *testing.T) {
 			}
 		}
 		if readable == 0 || readable == len(times) || kept == len(times) || kept < len(times)/2 {
-			t.Errorf("cblock %d: of %d versions the damaged store returns %d, the new one %d", i, len(times), readable, kept)
+			t.Errorf("cblock %d: of %d versions the damaged store returns %d, the new one %d",
+				i, len(times), readable, kept)
 		}
 		damaged.Close()
 		out.Close()

@@ -51,7 +51,9 @@ func BenchmarkScan(b *testing.B) {
 		},
 	}
 	for _, layout := range []string{"one", "overlapping", "deltas", "memory"} {
-		store, err := oribi.Open("/bench", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, History: oribi.HistoryForever})
+		store, err := oribi.Open("/bench",
+			&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true,
+				History: oribi.HistoryForever})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -62,7 +64,8 @@ func BenchmarkScan(b *testing.B) {
 		err = layouts[layout](table.Table, func(from, step int) {
 			w := store.NewBatch()
 			for i := from; i < n; i += step {
-				m := measure{Key: int64(i), Number: int64(i) * 2654435761 % 1_000_003, Word: fmt.Sprint("word ", i%100), Text: fmt.Sprint("text of row ", i)}
+				m := measure{Key: int64(i), Number: int64(i) * 2654435761 % 1_000_003, Word: fmt.Sprint("word ", i%100),
+					Text: fmt.Sprint("text of row ", i)}
 				if few := int32(i % 1000); i%5 > 0 {
 					m.Few = &few
 				}
@@ -77,25 +80,26 @@ func BenchmarkScan(b *testing.B) {
 		}
 		for _, columns := range [][]string{{"number"}, {"word"}, {"text"}, {"key", "number", "few", "word", "text"}} {
 			for _, order := range []string{"key", "desc"} {
-				b.Run(fmt.Sprintf("layout=%s/columns=%s/order=%s", layout, strings.Join(columns, "+"), order), func(b *testing.B) {
-					for b.Loop() {
-						opts := []oribi.ScanOption{oribi.Columns(columns...)}
-						if order == "desc" {
-							opts = append(opts, oribi.Desc())
-						}
-						rows := 0
-						for batch, err := range table.Table.Scan(b.Context(), opts...).Batches() {
-							if err != nil {
-								b.Fatal(err)
+				b.Run(fmt.Sprintf("layout=%s/columns=%s/order=%s", layout, strings.Join(columns, "+"), order),
+					func(b *testing.B) {
+						for b.Loop() {
+							opts := []oribi.ScanOption{oribi.Columns(columns...)}
+							if order == "desc" {
+								opts = append(opts, oribi.Desc())
 							}
-							rows += batch.Selected()
+							rows := 0
+							for batch, err := range table.Table.Scan(b.Context(), opts...).Batches() {
+								if err != nil {
+									b.Fatal(err)
+								}
+								rows += batch.Selected()
+							}
+							if rows != n {
+								b.Fatalf("%d rows, want %d", rows, n)
+							}
 						}
-						if rows != n {
-							b.Fatalf("%d rows, want %d", rows, n)
-						}
-					}
-					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/row")
-				})
+						b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/row")
+					})
 			}
 		}
 		if err := store.Close(); err != nil {

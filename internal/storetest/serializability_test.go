@@ -76,7 +76,9 @@ func checkLists(writes []listWrite, reads []listRead) error {
 	for _, r := range reads {
 		n := 0
 		if r.asOf > 0 {
-			n, _ = slices.BinarySearchFunc(taken, r.asOf+1, func(w listWrite, ts mvcc.Timestamp) int { return int(int64(w.ts) - int64(ts)) })
+			n, _ = slices.BinarySearchFunc(taken, r.asOf+1, func(w listWrite, ts mvcc.Timestamp) int {
+				return int(int64(w.ts) - int64(ts))
+			})
 		} else {
 			for _, list := range r.seen {
 				for _, e := range list {
@@ -86,7 +88,8 @@ func checkLists(writes []listWrite, reads []listRead) error {
 		}
 		for k := range lists {
 			if !slices.Equal(r.seen[k], states[n][k]) {
-				return fmt.Errorf("a read as of %d found list %d as %v, after %d batches it was %v", r.asOf, k, r.seen[k], n, states[n][k])
+				return fmt.Errorf("a read as of %d found list %d as %v, after %d batches it was %v", r.asOf,
+					k, r.seen[k], n, states[n][k])
 			}
 		}
 		if r.asOf > 0 {
@@ -128,16 +131,22 @@ func TestListCheckerFindsViolations(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(w []listWrite, r []listRead){
-		"a lost update":                                func(w []listWrite, r []listRead) { w[1].before[1] = nil },
-		"a refused batch that is visible":              func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{1, 2, 3} },
-		"half a batch":                                 func(w []listWrite, r []listRead) { r[1].seen[1] = nil },
-		"an old newest state":                          func(w []listWrite, r []listRead) { r[2].seen[0] = []uint32{1} },
-		"a newest state mixed from two points in time": func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{1} },
-		"a past read that sees too much":               func(w []listWrite, r []listRead) { r[3].seen[1] = []uint32{1, 2} },
-		"a past read that sees too little":             func(w []listWrite, r []listRead) { r[4].seen[1] = []uint32{1} },
-		"elements in another order":                    func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{2, 1} },
-		"timestamps that contradict real time":         func(w []listWrite, r []listRead) { w[1].call, w[0].call, w[1].ret = 1, 3, 2 },
-		"a duplicate timestamp":                        func(w []listWrite, r []listRead) { w[1].ts = 10 },
+		"a lost update": func(w []listWrite, r []listRead) { w[1].before[1] = nil },
+		"a refused batch that is visible": func(w []listWrite, r []listRead) {
+			r[2].seen[1] = []uint32{1, 2, 3}
+		},
+		"half a batch":        func(w []listWrite, r []listRead) { r[1].seen[1] = nil },
+		"an old newest state": func(w []listWrite, r []listRead) { r[2].seen[0] = []uint32{1} },
+		"a newest state mixed from two points in time": func(w []listWrite, r []listRead) {
+			r[2].seen[1] = []uint32{1}
+		},
+		"a past read that sees too much":   func(w []listWrite, r []listRead) { r[3].seen[1] = []uint32{1, 2} },
+		"a past read that sees too little": func(w []listWrite, r []listRead) { r[4].seen[1] = []uint32{1} },
+		"elements in another order":        func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{2, 1} },
+		"timestamps that contradict real time": func(w []listWrite, r []listRead) {
+			w[1].call, w[0].call, w[1].ret = 1, 3, 2
+		},
+		"a duplicate timestamp": func(w []listWrite, r []listRead) { w[1].ts = 10 },
 	} {
 		w, r := history()
 		spoil(w, r)
@@ -170,7 +179,9 @@ func listOf(cell []byte) (list []uint32) {
 
 // appendToLists commits a batch that appends to some lists, if they are unchanged since they were
 // read.
-func appendToLists(store *oribi.Store, table *oribi.Table, r *rand.Rand, element uint32, clock *atomic.Int64) (w listWrite, err error) {
+func appendToLists(
+	store *oribi.Store, table *oribi.Table, r *rand.Rand, element uint32, clock *atomic.Int64,
+) (w listWrite, err error) {
 	ctx := context.Background()
 	w = listWrite{element: element, before: map[int][]uint32{}}
 	b := store.NewBatch()

@@ -67,7 +67,8 @@ func TestSetTypeConvertsValues(t *testing.T) {
 		{"int that is no bool", of(schema.Int32), of(schema.Bool), 2, no{"only 0 and 1"}},
 		{"date to timestamp", of(schema.Date), of(schema.Timestamp), day(1500, 3, 1), day(1500, 3, 1)},
 		{"timestamp to date", of(schema.Timestamp), of(schema.Date), day(1969, 12, 31), day(1969, 12, 31)},
-		{"timestamp of noon", of(schema.Timestamp), of(schema.Date), day(1969, 12, 31).Add(12 * time.Hour), no{"midnight"}},
+		{"timestamp of noon", of(schema.Timestamp), of(schema.Date),
+			day(1969, 12, 31).Add(12 * time.Hour), no{"midnight"}},
 		{"text to int", of(schema.String), of(schema.Int32), "-12", int32(-12)},
 		{"text with a zero", of(schema.String), of(schema.Int32), "007", no{`"007"`}},
 		{"empty text", of(schema.String), of(schema.Int32), "", no{`""`}},
@@ -77,16 +78,20 @@ func TestSetTypeConvertsValues(t *testing.T) {
 		{"text to timestamp", of(schema.String), of(schema.Timestamp), "2024-02-29T00:00:00Z", day(2024, 2, 29)},
 		{"text to decimal", of(schema.String), decimal(9, 2), "1.5", dec(150, 2)},
 		{"text to varchar", of(schema.String), schema.Column{Type: schema.Varchar, Length: 3}, "äöü", "äöü"},
-		{"text beyond the varchar", of(schema.String), schema.Column{Type: schema.Varchar, Length: 3}, "äöü!", no{"4 characters"}},
-		{"longer varchar", schema.Column{Type: schema.Varchar, Length: 3}, schema.Column{Type: schema.Varchar, Length: 5}, "äöü", "äöü"},
+		{"text beyond the varchar", of(schema.String),
+			schema.Column{Type: schema.Varchar, Length: 3}, "äöü!", no{"4 characters"}},
+		{"longer varchar", schema.Column{Type: schema.Varchar, Length: 3},
+			schema.Column{Type: schema.Varchar, Length: 5}, "äöü", "äöü"},
 		{"text to array", of(schema.String), array(schema.Int32), "[1,null]", []any{int32(1), nil}},
 		{"int to text", of(schema.Int64), of(schema.String), math.MinInt64, "-9223372036854775808"},
 		{"double to text", of(schema.Double), of(schema.String), 0.1, "0.1"},
 		{"decimal to text", decimal(9, 2), of(schema.String), dec(150, 2), "1.50"},
 		{"date to text", of(schema.Date), of(schema.String), day(1500, 3, 1), "1500-03-01"},
 		{"bool to text", of(schema.Bool), of(schema.String), false, "false"},
-		{"array of wider elements", array(schema.Int8), array(schema.Int64), []any{int8(-1), nil}, []any{int64(-1), nil}},
-		{"array with an element that is too wide", array(schema.Int64), array(schema.Int8), []any{int64(1), int64(300)}, no{"element 1"}},
+		{"array of wider elements", array(schema.Int8), array(schema.Int64),
+			[]any{int8(-1), nil}, []any{int64(-1), nil}},
+		{"array with an element that is too wide", array(schema.Int64), array(schema.Int8),
+			[]any{int64(1), int64(300)}, no{"element 1"}},
 		{"array to text", array(schema.Int8), of(schema.String), []any{int8(-1), nil}, "[-1,null]"},
 		{"int to date", of(schema.Int32), of(schema.Date), 1, oribi.ErrUnsupported},
 		{"bool to double", of(schema.Bool), of(schema.Binary), true, oribi.ErrUnsupported},
@@ -100,7 +105,8 @@ func TestSetTypeConvertsValues(t *testing.T) {
 			}
 			defer store.Close()
 			c.from.Name, c.from.Nullable = "v", true
-			s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, c.from, {Name: "z", Type: schema.Int8, Nullable: true}}, 1)
+			s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, c.from,
+				{Name: "z", Type: schema.Int8, Nullable: true}}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +124,8 @@ func TestSetTypeConvertsValues(t *testing.T) {
 			row, got := table.Get(ctx, 2)
 			switch want := c.want.(type) {
 			case no:
-				if !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), want.text) || !strings.Contains(err.Error(), "key 2") {
+				if !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), want.text) ||
+					!strings.Contains(err.Error(), "key 2") {
 					t.Errorf("error %v, want ErrRow with %q and the key", err, want.text)
 				}
 				if v := table.Properties().SchemaVersion; v != 0 || got != nil || len(row) != len(before) {
@@ -129,7 +136,8 @@ func TestSetTypeConvertsValues(t *testing.T) {
 					t.Errorf("error %v, want %v; schema version %d", err, want, table.Properties().SchemaVersion)
 				}
 			default:
-				if err != nil || got != nil || !reflect.DeepEqual(row, oribi.Row{"k": int64(2), "v": want, "z": int8(2)}) {
+				if err != nil || got != nil ||
+					!reflect.DeepEqual(row, oribi.Row{"k": int64(2), "v": want, "z": int8(2)}) {
 					t.Errorf("%v, %v, row %#v, want v = %#v", err, got, row, want)
 				}
 				if row, err := table.Get(ctx, 1); err != nil || row["v"] != nil || row["z"] != int8(1) {
@@ -159,16 +167,21 @@ func TestSetTypeKeepsHistory(t *testing.T) {
 	put(oribi.OpInsert, oribi.Row{"k": 2, "n": 5, "s": nil})
 	third := put(oribi.OpDelete, oribi.Row{"k": 3})
 
-	alter(t, table, oribi.SetType("s", schema.Column{Type: schema.Int16}), oribi.SetType("n", schema.Column{Type: schema.String}), oribi.RenameColumn("s", "i"))
+	alter(t, table, oribi.SetType("s", schema.Column{Type: schema.Int16}),
+		oribi.SetType("n", schema.Column{Type: schema.String}), oribi.RenameColumn("s", "i"))
 	fourth := put(oribi.OpUpdate, oribi.Row{"k": 1, "i": 12, "n": "x"})
 
 	row := func(k int, n string, i any) oribi.Row { return oribi.Row{"k": int64(k), "n": n, "i": i} }
 	check := func(what string) {
 		t.Helper()
-		wantRows(t, what+", first", table, []oribi.Row{row(1, "1", int16(10)), row(2, "2", int16(20)), row(3, "3", nil)}, oribi.AsOf(first))
-		wantRows(t, what+", second", table, []oribi.Row{row(1, "1", int16(11)), row(3, "3", nil), row(4, "4", int16(40))}, oribi.AsOf(second))
-		wantRows(t, what+", third", table, []oribi.Row{row(1, "1", int16(11)), row(2, "5", nil), row(4, "4", int16(40))}, oribi.AsOf(third))
-		wantRows(t, what+", fourth", table, []oribi.Row{row(1, "x", int16(12)), row(2, "5", nil), row(4, "4", int16(40))}, oribi.AsOf(fourth))
+		wantRows(t, what+", first", table,
+			[]oribi.Row{row(1, "1", int16(10)), row(2, "2", int16(20)), row(3, "3", nil)}, oribi.AsOf(first))
+		wantRows(t, what+", second", table,
+			[]oribi.Row{row(1, "1", int16(11)), row(3, "3", nil), row(4, "4", int16(40))}, oribi.AsOf(second))
+		wantRows(t, what+", third", table,
+			[]oribi.Row{row(1, "1", int16(11)), row(2, "5", nil), row(4, "4", int16(40))}, oribi.AsOf(third))
+		wantRows(t, what+", fourth", table,
+			[]oribi.Row{row(1, "x", int16(12)), row(2, "5", nil), row(4, "4", int16(40))}, oribi.AsOf(fourth))
 		names := ""
 		for _, c := range table.Schema().Columns {
 			names += c.Name + " " + c.TypeName() + " "
@@ -195,7 +208,8 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 	ctx, r := context.Background(), seedtest.Rand(t)
 	disk := crashfs.New(vfs.NewMem())
 	open := func(fsys vfs.FS) (*oribi.Store, error) {
-		return oribi.Open("/alter", &oribi.Options{FS: fsys, Clock: mvcc.NewLogicalClock(mvcc.Min), History: oribi.HistoryForever, Manual: true})
+		return oribi.Open("/alter", &oribi.Options{FS: fsys, Clock: mvcc.NewLogicalClock(mvcc.Min),
+			History: oribi.HistoryForever, Manual: true})
 	}
 	store, err := open(disk)
 	if err != nil {
@@ -287,7 +301,8 @@ func TestSetTypeConvertsTheDefaultOfEarlierVersions(t *testing.T) {
 	put(oribi.OpDelete, oribi.Row{"k": 1})
 	second := put(oribi.OpInsert, oribi.Row{"k": 1, "n": 2})
 	deleted := put(oribi.OpDelete, oribi.Row{"k": 1})
-	alter(t, table, oribi.AddColumn(schema.Column{Name: "d", Type: schema.String, Default: []byte("5")}), oribi.SetDefault("d", "6"))
+	alter(t, table, oribi.AddColumn(schema.Column{Name: "d", Type: schema.String, Default: []byte("5")}),
+		oribi.SetDefault("d", "6"))
 	alter(t, table, oribi.SetType("d", schema.Column{Type: schema.Int32}))
 	third := put(oribi.OpInsert, oribi.Row{"k": 1, "n": 3})
 	row := func(n, d int32) []oribi.Row { return []oribi.Row{{"k": int64(1), "n": n, "s": nil, "d": d}} }
@@ -301,12 +316,15 @@ func TestSetTypeConvertsTheDefaultOfEarlierVersions(t *testing.T) {
 	}
 }
 
-// Versions that history has dropped do not count, and those that it keeps do, whether the row exists
-// or not. The error of a deleted row names its key and the time of the value.
+// Versions that history has dropped do not count, and those that it keeps do, whether the row
+// exists or not. The error of a deleted row names its key and the time of the value.
 func TestSetTypeChecksKeptVersions(t *testing.T) {
 	ctx := context.Background()
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	store, err := oribi.Open("/s", &oribi.Options{FS: vfs.NewMem(), Manual: true, Clock: mvcc.NewHybridClock(func() time.Time { return now })})
+	store, err := oribi.Open("/s",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, Clock: mvcc.NewHybridClock(func() time.Time {
+			return now
+		})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +346,8 @@ func TestSetTypeChecksKeptVersions(t *testing.T) {
 	putRow(t, store, table, oribi.OpDelete, oribi.Row{"k": 2})
 	toInt := oribi.SetType("v", schema.Column{Type: schema.Int32})
 	err = table.Alter(ctx, toInt)
-	if !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), "key 1, before "+since.String()) || !strings.Contains(err.Error(), `"one"`) {
+	if !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), "key 1, before "+since.String()) ||
+		!strings.Contains(err.Error(), `"one"`) {
 		t.Errorf("with all versions: %v", err)
 	}
 	now = now.Add(2 * time.Hour)
@@ -405,7 +424,8 @@ func TestSetTypeRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "seen", Type: schema.Timestamp}, {Name: "n", Type: schema.Int32}}, 1)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "seen", Type: schema.Timestamp},
+		{Name: "n", Type: schema.Int32}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,8 +454,8 @@ func TestSetTypeRefusals(t *testing.T) {
 	}
 }
 
-// A follower, a subscription to changes from before, a checkpoint, and the store that Salvage makes without
-// metadata have the column with its new type and all versions.
+// A follower, a subscription to changes from before, a checkpoint, and the store that Salvage makes
+// without metadata have the column with its new type and all versions.
 func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 	needFollowers(t)
 	ctx := context.Background()
@@ -445,7 +465,8 @@ func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String, Nullable: true}, {Name: "w", Type: schema.Int8}}, 1)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Nullable: true}, {Name: "w", Type: schema.Int8}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,8 @@ func TestShortRangesAllocateLittle(t *testing.T) {
 	}
 	b := store.NewBatch()
 	for i := range rows {
-		table.Insert(b, measure{Key: int64(i), Number: int64(i), Word: fmt.Sprint("word ", i%100), Text: fmt.Sprint("text of row ", i)})
+		table.Insert(b, measure{Key: int64(i), Number: int64(i), Word: fmt.Sprint("word ", i%100),
+			Text: fmt.Sprint("text of row ", i)})
 	}
 	if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func TestShortRangesAllocateLittle(t *testing.T) {
 			return n
 		}},
 	} {
-		for range 10 { // until the cache has what it needs
+		for range 10 { // until the cache has all blocks that the scan needs
 			if n := c.read(); n != length {
 				t.Fatalf("%s: %d rows, want %d", c.name, n, length)
 			}

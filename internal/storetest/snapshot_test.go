@@ -176,7 +176,8 @@ func TestSnapshotAtReturnsErrorsOfReads(t *testing.T) {
 	}
 	wantValue(t, table, 11, oribi.At(ahead))
 	info, err := store.Info()
-	if want := []oribi.SnapshotInfo{{Name: "past", Timestamp: old}, {Name: "ahead", Timestamp: ahead.Timestamp()}}; err != nil || !slices.Equal(info.Snapshots, want) {
+	if want := []oribi.SnapshotInfo{{Name: "past", Timestamp: old},
+		{Name: "ahead", Timestamp: ahead.Timestamp()}}; err != nil || !slices.Equal(info.Snapshots, want) {
 		t.Errorf("%v, %v, want %v", info.Snapshots, err, want)
 	}
 	sn.Close()

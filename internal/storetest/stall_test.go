@@ -22,23 +22,24 @@ func TestStallsHaveEventsAndAreCounted(t *testing.T) {
 		ended   []oribi.Event
 		flushes int
 	)
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 16 << 20, Listener: func(e oribi.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		if e.Kind == compaction.Stall {
-			if _, err := table.Get(ctx, 0); err != nil {
-				t.Errorf("get in a listener: %v", err)
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 16 << 20, Listener: func(e oribi.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Kind == compaction.Stall {
+				if _, err := table.Get(ctx, 0); err != nil {
+					t.Errorf("get in a listener: %v", err)
+				}
 			}
-		}
-		switch {
-		case e.Kind == compaction.Flush && !e.Begin:
-			flushes++
-		case e.Kind == compaction.Stall && e.Begin:
-			begun[e.Job] = e
-		case e.Kind == compaction.Stall:
-			ended = append(ended, e)
-		}
-	}})
+			switch {
+			case e.Kind == compaction.Flush && !e.Begin:
+				flushes++
+			case e.Kind == compaction.Stall && e.Begin:
+				begun[e.Job] = e
+			case e.Kind == compaction.Stall:
+				ended = append(ended, e)
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func TestStallsHaveEventsAndAreCounted(t *testing.T) {
 	sum := oribi.StallMetrics{Count: int64(len(ended))}
 	for _, e := range ended {
 		b, ok := begun[e.Job]
-		if !ok || b.Table != "t" || e.Table != "t" || b.Why == "" || e.Why != b.Why || e.Duration != e.Time.Sub(b.Time) || e.Duration <= 0 {
+		if !ok || b.Table != "t" || e.Table != "t" || b.Why == "" || e.Why != b.Why ||
+			e.Duration != e.Time.Sub(b.Time) || e.Duration <= 0 {
 			t.Errorf("%+v\nbegan as %+v", e, b)
 		}
 		sum.Duration += e.Duration

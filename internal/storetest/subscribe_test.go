@@ -32,7 +32,7 @@ type streamModel struct {
 	store  *oribi.Store
 	tables [2]streamTable
 	times  []mvcc.Timestamp // of all write batches
-	events [][]string       // of the write batches; empty: nothing has changed
+	events [][]string       // of the write batches; empty for a batch that changed nothing
 }
 
 func newStreamModel(t *testing.T) *streamModel {
@@ -54,15 +54,17 @@ func (m *streamModel) must(err error) {
 
 func (m *streamModel) open() {
 	var err error
-	m.store, err = oribi.Open("/stream", &oribi.Options{FS: m.fs, Manual: true, History: oribi.HistoryForever, RowSetBytes: 1 << 13, LogSegmentBytes: 1 << 14, MemoryLimit: 16 << 20})
+	m.store, err = oribi.Open("/stream",
+		&oribi.Options{FS: m.fs, Manual: true, History: oribi.HistoryForever, RowSetBytes: 1 << 13,
+			LogSegmentBytes: 1 << 14, MemoryLimit: 16 << 20})
 	m.must(err)
 	for i := range m.tables {
 		m.tables[i].Table = numbersTable(m.t, m.store, fmt.Sprint("t", i))
 	}
 }
 
-// write carries out fn, which returns the timestamp of its write batch and changes rows, and records
-// the events.
+// write carries out fn, which returns the timestamp of its write batch and changes rows, and
+// records the events.
 func (m *streamModel) write(fn func() (mvcc.Timestamp, error)) {
 	m.t.Helper()
 	var before [2]map[int64]int64
@@ -104,7 +106,8 @@ func eventsOf(b *oribi.CommittedBatch) (events []string) {
 		before, after := c.BeforeRow(), c.AfterRow()
 		old, existed := before["v"].(int64)
 		now, exists := after["v"].(int64)
-		kind := map[[2]bool]oribi.ChangeKind{{false, true}: oribi.Inserted, {true, true}: oribi.Updated, {true, false}: oribi.Deleted}[[2]bool{existed, exists}]
+		kind := map[[2]bool]oribi.ChangeKind{{false, true}: oribi.Inserted, {true, true}: oribi.Updated,
+			{true, false}: oribi.Deleted}[[2]bool{existed, exists}]
 		e := event(c.Table.Name(), c.KeyRow()["k"].(int64), old, existed, now, exists)
 		if c.Kind != kind {
 			e += " as " + c.Kind.String()
@@ -232,14 +235,15 @@ func (r *streamReader) upTo(n int) {
 			got, more = append(got, eventsOf(b)...), b.More
 		}
 		if !slices.Equal(got, m.events[r.at]) {
-			m.t.Fatalf("write batch %d at %v:\n%s\nwant\n%s", r.at, m.times[r.at], strings.Join(got, "\n"), strings.Join(m.events[r.at], "\n"))
+			m.t.Fatalf("write batch %d at %v:\n%s\nwant\n%s", r.at, m.times[r.at], strings.Join(got, "\n"),
+				strings.Join(m.events[r.at], "\n"))
 		}
 	}
 }
 
 // Subscriptions begin at any time and read at any pace, so that they switch between recent changes
-// and history, among flushes, compactions, bulk writes, ingests, and restarts. All of them yield the
-// same write batches.
+// and history, among flushes, compactions, bulk writes, ingests, and restarts. All of them yield
+// the same write batches.
 func TestSubscriptionYieldsEachWriteBatchOnce(t *testing.T) {
 	m := newStreamModel(t)
 	for range seedtest.Rounds(4, 2) {
@@ -269,8 +273,8 @@ func TestSubscriptionYieldsEachWriteBatchOnce(t *testing.T) {
 	}
 }
 
-// A subscription that waits for the next write batch gets it, and one that is busy keeps no writer
-// waiting.
+// A subscription that waits for the next write batch gets it, and a busy subscription keeps no
+// writer waiting.
 func TestSubscriptionWaitsForWriters(t *testing.T) {
 	store, table := txStore(t)
 	from := put(t, store, table, map[int64]int64{1: 1})
@@ -304,7 +308,7 @@ func TestSubscriptionWaitsForWriters(t *testing.T) {
 		}
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v, want that of the context", err)
+			t.Errorf("%v, want the error of the context", err)
 		}
 	})
 }
@@ -314,7 +318,8 @@ func TestSubscriptionEnds(t *testing.T) {
 	store, table := txStore(t)
 	first := put(t, store, table, map[int64]int64{1: 1})
 	last := put(t, store, table, map[int64]int64{2: 2})
-	ends := func(name string, s *oribi.Store, from mvcc.Timestamp, want error, batches int, opts ...oribi.SubscribeOption) {
+	ends := func(name string, s *oribi.Store, from mvcc.Timestamp, want error, batches int,
+		opts ...oribi.SubscribeOption) {
 		t.Helper()
 		n := 0
 		var got error

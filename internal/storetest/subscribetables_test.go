@@ -15,7 +15,9 @@ import (
 )
 
 // eventsUntil returns the events of all write batches in (from, until].
-func eventsUntil(t *testing.T, store *oribi.Store, from, until mvcc.Timestamp, opts ...oribi.SubscribeOption) (events []string) {
+func eventsUntil(
+	t *testing.T, store *oribi.Store, from, until mvcc.Timestamp, opts ...oribi.SubscribeOption,
+) (events []string) {
 	t.Helper()
 	for b, err := range store.Subscribe(context.Background(), from, append(opts, oribi.Until(until))...) {
 		if err != nil {
@@ -26,7 +28,8 @@ func eventsUntil(t *testing.T, store *oribi.Store, from, until mvcc.Timestamp, o
 	return events
 }
 
-// A subscription ends if the history that it needs was dropped, and one that has begun keeps it.
+// A subscription fails at the start if the history that it needs was dropped. Once it has begun, it
+// keeps its history.
 func TestSubscriptionPinsHistory(t *testing.T) {
 	w := newFakeWall()
 	store, table := floorStore(t, w)
@@ -91,8 +94,8 @@ func TestSubscriptionPinsOnlyWhatItHasToRead(t *testing.T) {
 	}
 }
 
-// Changes of schemas are no events. Rows come with the present columns, and those of a dropped table
-// no longer.
+// Changes of schemas are no events. Rows come with the present columns, and changes of a dropped
+// table do not come any more.
 func TestSubscriptionAfterSchemaChanges(t *testing.T) {
 	store, table := txStore(t)
 	other := numbersTable(t, store, "other")
@@ -127,8 +130,8 @@ func TestSubscriptionAfterSchemaChanges(t *testing.T) {
 	}
 }
 
-// A table is truncated, restored, renamed, and another one is dropped, after a subscription has read
-// the first batch. It goes on as one does that begins later and reads everything from history.
+// A table is truncated, restored, renamed, and another one is dropped, after a subscription has
+// read the first batch. It goes on as one does that begins later and reads everything from history.
 func TestSubscriptionAmongBulkWritesAndRenames(t *testing.T) {
 	ctx := t.Context()
 	store, table := txStore(t)
@@ -147,7 +150,8 @@ func TestSubscriptionAmongBulkWritesAndRenames(t *testing.T) {
 	put(t, store, other, map[int64]int64{1: 7})
 	_, truncated := table.Truncate(ctx)
 	_, restored := table.RestoreTo(ctx, then)
-	if err := errors.Join(truncated, restored, table.Rename(ctx, "renamed"), table.Compact(ctx), store.DropTable("other")); err != nil {
+	if err := errors.Join(truncated, restored, table.Rename(ctx, "renamed"), table.Compact(ctx),
+		store.DropTable("other")); err != nil {
 		t.Fatal(err)
 	}
 	until := put(t, store, table, map[int64]int64{2: 3})
@@ -171,7 +175,8 @@ func TestSubscriptionIgnoresExpiry(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}, {Name: "t", Type: schema.Timestamp}}, 1)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
+		{Name: "t", Type: schema.Timestamp}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func TestTransactionReadsItsSnapshotAndItsWrites(t *testing.T) {
 }
 
 // The caller may compact and change each batch of a scan, also where the transaction has written
-// rows between those of the table.
+// rows between the rows of the table.
 func TestBatchesOfATransactionMayBeChanged(t *testing.T) {
 	store, table := txStore(t)
 	rows := map[int64]int64{}
@@ -256,8 +256,8 @@ func TestTransactionConflictsWithChangesOfWhatItRead(t *testing.T) {
 	}
 }
 
-// More changes follow than the store remembers, so it finds those of the transaction's reads in the
-// table.
+// More changes follow than the store remembers, so it finds the changes to the transaction's reads
+// in the table.
 func TestTransactionConflictsWithChangesThatTheStoreHasForgotten(t *testing.T) {
 	ctx := context.Background()
 	store, table := txStore(t)
@@ -334,7 +334,8 @@ func TestRefusedOperationOfATransactionDoesNotKeepTheSchema(t *testing.T) {
 	if err := tx.Insert(table, number(1, 2)); !errors.Is(err, oribi.ErrKeyExists) {
 		t.Fatalf("insert of a row that exists: %v", err)
 	}
-	if err := table.Alter(context.Background(), oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int64, Nullable: true})); err != nil {
+	if err := table.Alter(context.Background(),
+		oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int64, Nullable: true})); err != nil {
 		t.Fatal(err)
 	}
 	cell := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
@@ -403,7 +404,7 @@ func TestEndedTransactionsReturnErrors(t *testing.T) {
 	}
 }
 
-// txRead is what a transaction has read: the rows of a range.
+// txRead is a read of a transaction: the rows of a range.
 type txRead struct {
 	from, to int64
 	rows     map[int64]int64
@@ -565,7 +566,8 @@ func TestScansOfATransactionMatchAMap(t *testing.T) {
 func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, model map[int64]int64) {
 	t.Helper()
 	from, to, least, limit, desc := rng.Int64N(60), rng.Int64N(70), rng.Int64N(10), rng.IntN(20), rng.IntN(2) == 0
-	opts := []oribi.TxScanOption{oribi.From(from), oribi.To(to), oribi.Where(oribi.Ge("v", least)), oribi.Limit(int64(limit))}
+	opts := []oribi.TxScanOption{oribi.From(from), oribi.To(to),
+		oribi.Where(oribi.Ge("v", least)), oribi.Limit(int64(limit))}
 	if desc {
 		opts = append(opts, oribi.Desc())
 	}
@@ -606,13 +608,22 @@ func TestTransactionAcrossSchemaChanges(t *testing.T) {
 		want   []oribi.Row // rows 1 to 3: one read, one updated, one inserted
 		err    error       // of the commit
 	}{
-		{"a column is added", alter(oribi.AddColumn(w)), []oribi.Row{{"k": int64(1), "v": int64(10), "w": int64(7)}, {"k": int64(2), "v": int64(21), "w": int64(7)}, {"k": int64(3), "v": int64(30), "w": int64(7)}}, nil},
-		{"a column is dropped", alter(oribi.DropColumn("v")), []oribi.Row{{"k": int64(1)}, {"k": int64(2)}, {"k": int64(3)}}, nil},
-		{"another column gets the name", alter(oribi.DropColumn("v"), oribi.AddColumn(another)), []oribi.Row{{"k": int64(1), "v": nil}, {"k": int64(2), "v": nil}, {"k": int64(3), "v": nil}}, nil},
-		{"a column is renamed", alter(oribi.RenameColumn("v", "w")), []oribi.Row{{"k": int64(1), "w": int64(10)}, {"k": int64(2), "w": int64(21)}, {"k": int64(3), "w": int64(30)}}, nil},
+		{"a column is added", alter(oribi.AddColumn(w)),
+			[]oribi.Row{{"k": int64(1), "v": int64(10), "w": int64(7)}, {"k": int64(2), "v": int64(21), "w": int64(7)},
+				{"k": int64(3), "v": int64(30), "w": int64(7)}}, nil},
+		{"a column is dropped", alter(oribi.DropColumn("v")),
+			[]oribi.Row{{"k": int64(1)}, {"k": int64(2)}, {"k": int64(3)}}, nil},
+		{"another column gets the name", alter(oribi.DropColumn("v"), oribi.AddColumn(another)),
+			[]oribi.Row{{"k": int64(1), "v": nil}, {"k": int64(2), "v": nil}, {"k": int64(3), "v": nil}}, nil},
+		{"a column is renamed", alter(oribi.RenameColumn("v", "w")),
+			[]oribi.Row{{"k": int64(1), "w": int64(10)}, {"k": int64(2), "w": int64(21)},
+				{"k": int64(3), "w": int64(30)}}, nil},
 		{"the table is renamed", func(_ *oribi.Store, t *oribi.Table) error { return t.Rename(ctx, "renamed") },
-			[]oribi.Row{{"k": int64(1), "v": int64(10)}, {"k": int64(2), "v": int64(21)}, {"k": int64(3), "v": int64(30)}}, nil},
-		{"the table is dropped", func(s *oribi.Store, t *oribi.Table) error { return s.DropTable(t.Name()) }, nil, oribi.ErrNoTable},
+			[]oribi.Row{{"k": int64(1), "v": int64(10)}, {"k": int64(2), "v": int64(21)},
+				{"k": int64(3), "v": int64(30)}}, nil},
+		{"the table is dropped", func(s *oribi.Store, t *oribi.Table) error {
+			return s.DropTable(t.Name())
+		}, nil, oribi.ErrNoTable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store, table := txStore(t)
@@ -623,7 +634,8 @@ func TestTransactionAcrossSchemaChanges(t *testing.T) {
 			if err != nil || len(rows) != 2 {
 				t.Fatal(rows, err)
 			}
-			for _, err := range []error{tx.Update(table, number(2, 21)), tx.Insert(table, number(3, 30)), tx.Insert(other, number(9, 9))} {
+			for _, err := range []error{tx.Update(table, number(2, 21)), tx.Insert(table, number(3, 30)),
+				tx.Insert(other, number(9, 9))} {
 				if err != nil {
 					t.Fatal(err)
 				}

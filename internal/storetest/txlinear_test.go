@@ -73,9 +73,9 @@ var transactions = porcupine.Model{
 }
 
 // Transactions by several goroutines are strictly serializable, with concurrent flushes and
-// compactions: each appears to take effect at one point between its begin and the end of its commit.
-// Their shapes are those that anomalies need: updates of one row, of one of two rows that were read,
-// and of a range that was counted.
+// compactions: each appears to take effect at one point between its begin and the end of its
+// commit. Their shapes are those that anomalies need: updates of one row, of one of two rows that
+// were read, and of a range that was counted.
 func TestTransactionsAreLinearizable(t *testing.T) {
 	rng := seedtest.Rand(t)
 	for range seedtest.Rounds(20, 6) {
@@ -114,7 +114,8 @@ func linearHistory(t *testing.T, seed uint64) (history []porcupine.Operation, co
 		wg.Go(func() {
 			for i := range each {
 				if id == 0 && i%10 == 9 {
-					if err := errors.Join(table.Flush(context.Background()), table.Compact(context.Background())); err != nil {
+					if err := errors.Join(table.Flush(context.Background()),
+						table.Compact(context.Background())); err != nil {
 						t.Error(err)
 					}
 					continue
@@ -141,7 +142,9 @@ func linearHistory(t *testing.T, seed uint64) (history []porcupine.Operation, co
 }
 
 // shapedTransaction runs a transaction of one of some shapes.
-func shapedTransaction(store *oribi.Store, table *oribi.Table, r *rand.Rand, value *atomic.Int64) (ops []txOp, err error) {
+func shapedTransaction(
+	store *oribi.Store, table *oribi.Table, r *rand.Rand, value *atomic.Int64,
+) (ops []txOp, err error) {
 	tx, err := store.Begin(isolation.Yielding{Context: context.Background()})
 	if err != nil {
 		return nil, err
@@ -162,7 +165,8 @@ func shapedTransaction(store *oribi.Store, table *oribi.Table, r *rand.Rand, val
 	case 3: // delete a row of a range, then read the range
 		ops = []txOp{{kind: "delete", key: b}, {kind: "back", key: from, end: to, limit: n}}
 	case 4: // take the first row
-		ops = []txOp{{kind: []string{"scan", "back"}[r.IntN(2)], key: from, end: to, limit: 1}, {kind: "delete", key: -1}}
+		ops = []txOp{{kind: []string{"scan", "back"}[r.IntN(2)], key: from, end: to, limit: 1},
+			{kind: "delete", key: -1}}
 	default: // read only
 		ops = []txOp{read(a), {kind: "scan", key: 0, end: n, limit: 1 + r.IntN(n)}}
 	}

@@ -68,7 +68,8 @@ func TestTypedRowsWithEmbeddedStructsAndByteArrays(t *testing.T) {
 	for _, c := range accounts.Table.Schema().Columns {
 		names = append(names, c.Name+" "+c.TypeName())
 	}
-	if want := []string{"id int64", "email string", "note string", "created timestamp", "digest binary"}; !slices.Equal(names, want) {
+	if want := []string{"id int64", "email string", "note string", "created timestamp",
+		"digest binary"}; !slices.Equal(names, want) {
 		t.Fatalf("columns %q, want %q", names, want)
 	}
 	note := "first"
@@ -88,7 +89,8 @@ func TestTypedRowsWithEmbeddedStructsAndByteArrays(t *testing.T) {
 	if _, err := patchDigest(ctx, b, 8, []byte("short")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := accounts.Get(ctx, 8); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `column "digest": 5 bytes, which a [16]uint8 cannot contain`) {
+	if _, err := accounts.Get(ctx, 8); !errors.Is(err, oribi.ErrSchema) ||
+		!strings.Contains(err.Error(), `column "digest": 5 bytes, which a [16]uint8 cannot contain`) {
 		t.Errorf("a value of another length: %v", err)
 	}
 }
@@ -106,7 +108,8 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 	store, accounts := accountsTable(t)
 	note := "kept"
 	at := time.Unix(1700000000, 0).UTC()
-	mustPut(t, accounts, account{ID: 1, Email: "a", Note: &note, stamped: stamped{Created: at}}, account{ID: 2, Note: &note, stamped: stamped{Created: at}})
+	mustPut(t, accounts, account{ID: 1, Email: "a", Note: &note, stamped: stamped{Created: at}},
+		account{ID: 2, Note: &note, stamped: stamped{Created: at}})
 	type email struct {
 		Email string
 		ID    int64 // the key fields may come anywhere, and need no tag
@@ -115,7 +118,8 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[int64]string{1: "b", 2: "c"} {
-		if got, err := accounts.Get(ctx, id); err != nil || got.Email != want || *got.Note != note || !got.Created.Equal(at) {
+		if got, err := accounts.Get(ctx, id); err != nil || got.Email != want ||
+			*got.Note != note || !got.Created.Equal(at) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}
@@ -147,7 +151,8 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	type keyless struct{ Email string }
-	if _, err := oribi.Patch(ctx, accounts.Table, keyless{"x"}); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `no field for column "id"`) {
+	if _, err := oribi.Patch(ctx, accounts.Table, keyless{"x"}); !errors.Is(err, oribi.ErrSchema) ||
+		!strings.Contains(err.Error(), `no field for column "id"`) {
 		t.Errorf("a patch without the key: %v", err)
 	}
 	if row, err := oribi.GetAs[keyless](ctx, accounts.Table, 2); err != nil || row.Email != "c" {
@@ -248,7 +253,8 @@ func TestOpenTypedTablesFollowRenamedColumns(t *testing.T) {
 	b := store.NewBatch()
 	accounts.Insert(b, account{ID: 2, Email: "b"})
 	// The names are swapped: a binding by name would read one column for the other.
-	alter(t, accounts.Table, oribi.RenameColumn("email", "was"), oribi.RenameColumn("id", "email"), oribi.RenameColumn("was", "id"))
+	alter(t, accounts.Table, oribi.RenameColumn("email", "was"), oribi.RenameColumn("id", "email"),
+		oribi.RenameColumn("was", "id"))
 	if _, err := b.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -265,8 +271,10 @@ func TestOpenTypedTablesFollowRenamedColumns(t *testing.T) {
 	if _, err := oribi.GetAs[email](ctx, accounts.Table, 1); !errors.Is(err, oribi.ErrSchema) {
 		t.Errorf("a struct that is bound after the renames: %v", err)
 	}
-	alter(t, accounts.Table, oribi.DropColumn("note"), oribi.AddColumn(schema.Column{Name: "note", Type: schema.String, Nullable: true}))
-	if _, err := accounts.Get(ctx, 1); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `column "note" of table "accounts" was dropped`) {
+	alter(t, accounts.Table, oribi.DropColumn("note"),
+		oribi.AddColumn(schema.Column{Name: "note", Type: schema.String, Nullable: true}))
+	if _, err := accounts.Get(ctx, 1); !errors.Is(err, oribi.ErrSchema) ||
+		!strings.Contains(err.Error(), `column "note" of table "accounts" was dropped`) {
 		t.Errorf("a dropped column: %v", err)
 	}
 	if _, err := accounts.Put(ctx, account{ID: 4}); !errors.Is(err, oribi.ErrSchema) {
@@ -283,7 +291,8 @@ func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
 		Created time.Time
 	}
 	_, err := oribi.Typed[noDigest](accounts.Table)
-	if !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `storetest.noDigest has no field for column "digest" of table "accounts"`) {
+	if !errors.Is(err, oribi.ErrSchema) ||
+		!strings.Contains(err.Error(), `storetest.noDigest has no field for column "digest" of table "accounts"`) {
 		t.Errorf("bound: %v", err)
 	}
 	alter(t, accounts.Table, oribi.SetDefault("digest", make([]byte, 16)))
@@ -311,8 +320,10 @@ func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
 // Each form of a struct that cannot be a row is refused when it is bound, with the name of the
 // field.
 func TestInvalidStructsAreRefused(t *testing.T) {
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Uint32}, {Name: "u", Type: schema.Uint64}, {Name: "n", Type: schema.Int64, Nullable: true},
-		{Name: "b", Type: schema.Binary, Nullable: true}, {Name: "d", Type: schema.DecimalType(9), Precision: 9, Scale: 2, Nullable: true}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Uint32}, {Name: "u", Type: schema.Uint64},
+		{Name: "n", Type: schema.Int64, Nullable: true},
+		{Name: "b", Type: schema.Binary, Nullable: true},
+		{Name: "d", Type: schema.DecimalType(9), Precision: 9, Scale: 2, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,9 +341,15 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 		bind func() error
 		want string
 	}{
-		"not a struct": {func() error { _, err := oribi.Typed[int](table); return err }, "int is not a struct of columns"},
-		"a value":      {func() error { _, err := oribi.Typed[time.Time](table); return err }, "time.Time is not a struct of columns"},
-		"no fields":    {func() error { _, err := oribi.Typed[struct{ a int }](table); return err }, "no exported field"},
+		"not a struct": {func() error {
+			_, err := oribi.Typed[int](table)
+			return err
+		}, "int is not a struct of columns"},
+		"a value": {func() error {
+			_, err := oribi.Typed[time.Time](table)
+			return err
+		}, "time.Time is not a struct of columns"},
+		"no fields": {func() error { _, err := oribi.Typed[struct{ a int }](table); return err }, "no exported field"},
 		"another case": {func() error {
 			return bindAs[struct {
 				K uint32 `Oribi:"k"`
@@ -398,17 +415,25 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 				N *int32
 			}](table)
 		}, "a int32 does not fit type int64"},
-		"signed for unsigned": {func() error { return bindAs[struct{ K int32 }](table) }, "a int32 does not fit type uint32"},
-		"int64 for uint64":    {func() error { return bindAs[struct{ U int64 }](table) }, "a int64 does not fit type uint64"},
+		"signed for unsigned": {func() error {
+			return bindAs[struct{ K int32 }](table)
+		}, "a int32 does not fit type uint32"},
+		"int64 for uint64": {func() error {
+			return bindAs[struct{ U int64 }](table)
+		}, "a int64 does not fit type uint64"},
 		"interface": {func() error {
 			return bindAs[struct {
 				K uint32
 				N *any
 			}](table)
 		}, "does not fit type int64"},
-		"map":                    {func() error { return bindAs[struct{ B *map[string]int }](table) }, "does not fit type binary"},
+		"map": {func() error {
+			return bindAs[struct{ B *map[string]int }](table)
+		}, "does not fit type binary"},
 		"array of bytes, no ptr": {func() error { return bindAs[struct{ B [4]byte }](table) }, "make it a *[4]uint8"},
-		"float for a decimal":    {func() error { return bindAs[struct{ D *float64 }](table) }, "does not fit type decimal(9,2)"},
+		"float for a decimal": {func() error {
+			return bindAs[struct{ D *float64 }](table)
+		}, "does not fit type decimal(9,2)"},
 		"key after others": {func() error {
 			_, err := oribi.SchemaOf[struct {
 				N int64
@@ -416,7 +441,10 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 			}]()
 			return err
 		}, "key fields come first"},
-		"no key": {func() error { _, err := oribi.SchemaOf[struct{ N int64 }](); return err }, "has no key: tag its key fields"},
+		"no key": {func() error {
+			_, err := oribi.SchemaOf[struct{ N int64 }]()
+			return err
+		}, "has no key: tag its key fields"},
 		"key of floats": {func() error {
 			_, err := oribi.SchemaOf[struct {
 				N float64 `oribi:",key"`
@@ -431,7 +459,8 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 			return err
 		}, ".C: no column type for complex128"},
 	} {
-		if err := c.bind(); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "oribi: ") {
+		if err := c.bind(); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "oribi: ") {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}

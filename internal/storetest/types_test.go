@@ -27,7 +27,7 @@ type typeCase struct {
 }
 
 // valuesOf returns the case of a type whose struct field is a T. row converts a value to the form
-// in which a Row contains it; nil means unchanged. What is generic here is compiled once for each of
+// in which a Row contains it; nil means unchanged. Generic code here is compiled once for each of
 // 36 types, so it does not call the store: the methods of as many TableOf take a minute to compile.
 func valuesOf[T any](name string, row func(T) any, values []T, json ...string) typeCase {
 	c := typeCase{name: name, json: json}
@@ -67,25 +67,34 @@ var typeCases = []typeCase{
 	valuesOf("int8", nil, []int8{math.MinInt8, -1, 0, math.MaxInt8}, "-128", "-1", "0", "127"),
 	valuesOf("int16", nil, []int16{math.MinInt16, 7, math.MaxInt16}, "-32768", "7", "32767"),
 	valuesOf("int32", nil, []int32{math.MinInt32, 7, math.MaxInt32}, "-2147483648", "7", "2147483647"),
-	valuesOf("int64", nil, []int64{math.MinInt64, 7, math.MaxInt64}, "-9223372036854775808", "7", "9223372036854775807"),
+	valuesOf("int64", nil, []int64{math.MinInt64, 7, math.MaxInt64},
+		"-9223372036854775808", "7", "9223372036854775807"),
 	valuesOf("uint8", nil, []uint8{0, 128, 255}, "0", "128", "255"),
 	valuesOf("uint16", nil, []uint16{0, 1 << 15, math.MaxUint16}, "0", "32768", "65535"),
 	valuesOf("uint32", nil, []uint32{0, 1 << 31, math.MaxUint32}, "0", "2147483648", "4294967295"),
 	valuesOf("uint64", nil, []uint64{0, 1 << 63, math.MaxUint64}, "0", "9223372036854775808", "18446744073709551615"),
-	valuesOf("int128", nil, []oribi.Int128{{Hi: math.MinInt64}, {Lo: math.MaxUint64, Hi: -1}, {Lo: 5}, {Lo: math.MaxUint64, Hi: math.MaxInt64}},
+	valuesOf("int128", nil, []oribi.Int128{{Hi: math.MinInt64}, {Lo: math.MaxUint64, Hi: -1}, {Lo: 5},
+		{Lo: math.MaxUint64, Hi: math.MaxInt64}},
 		"-170141183460469231731687303715884105728", "-1", "5", "170141183460469231731687303715884105727"),
-	valuesOf("float", nil, []float32{-1.5, 0, math.MaxFloat32, float32(math.Inf(1))}, "-1.5", "0", "3.4028235e+38", `"+Inf"`),
+	valuesOf("float", nil, []float32{-1.5, 0, math.MaxFloat32, float32(math.Inf(1))}, "-1.5",
+		"0", "3.4028235e+38", `"+Inf"`),
 	valuesOf("double", nil, []float64{-1.5, 0.1, math.SmallestNonzeroFloat64}, "-1.5", "0.1", "5e-324"),
 	valuesOf("decimal(1,1)", nil, []oribi.Decimal{oribi.NewDecimal(-9, 1), oribi.NewDecimal(9, 1)}, `"-0.9"`, `"0.9"`),
-	valuesOf("decimal(9,2)", nil, []oribi.Decimal{oribi.NewDecimal(-999999999, 2), oribi.NewDecimal(150, 2)}, `"-9999999.99"`, `"1.50"`),
-	valuesOf("decimal(18,0)", nil, []oribi.Decimal{oribi.NewDecimal(-999999999999999999, 0), oribi.NewDecimal(1, 0)}, `"-999999999999999999"`, `"1"`),
-	valuesOf("decimal(38,2)", nil, []oribi.Decimal{{Unscaled: oribi.Int128{Lo: 1, Hi: -(1 << 60)}, Scale: 2}, oribi.NewDecimal(1, 2)},
+	valuesOf("decimal(9,2)", nil, []oribi.Decimal{oribi.NewDecimal(-999999999, 2), oribi.NewDecimal(150, 2)},
+		`"-9999999.99"`, `"1.50"`),
+	valuesOf("decimal(18,0)", nil, []oribi.Decimal{oribi.NewDecimal(-999999999999999999, 0), oribi.NewDecimal(1, 0)},
+		`"-999999999999999999"`, `"1"`),
+	valuesOf("decimal(38,2)", nil,
+		[]oribi.Decimal{{Unscaled: oribi.Int128{Lo: 1, Hi: -(1 << 60)}, Scale: 2}, oribi.NewDecimal(1, 2)},
 		`"-212676479325586539664609129644855132.15"`, `"0.01"`),
-	valuesOf("string", nil, []string{"", "a\x00b", "longer than eight", "é\n\""}, `""`, `"a\u0000b"`, `"longer than eight"`, `"é\n\""`),
+	valuesOf("string", nil, []string{"", "a\x00b", "longer than eight", "é\n\""}, `""`, `"a\u0000b"`,
+		`"longer than eight"`, `"é\n\""`),
 	valuesOf("varchar(2)", nil, []string{"", "éé"}, `""`, `"éé"`),
 	valuesOf("binary", nil, [][]byte{{}, {0, 0xff}, []byte("x")}, `"0x"`, `"0x00ff"`, `"0x78"`),
-	valuesOf("date", nil, []time.Time{day(1, 1, 1), day(1970, 1, 1), day(9999, 12, 31)}, `"0001-01-01"`, `"1970-01-01"`, `"9999-12-31"`),
-	valuesOf("timestamp", nil, []time.Time{time.UnixMicro(-1).UTC(), time.UnixMicro(1_700_000_000_000_001).UTC()}, "-1", "1700000000000001"),
+	valuesOf("date", nil, []time.Time{day(1, 1, 1), day(1970, 1, 1), day(9999, 12, 31)}, `"0001-01-01"`,
+		`"1970-01-01"`, `"9999-12-31"`),
+	valuesOf("timestamp", nil, []time.Time{time.UnixMicro(-1).UTC(), time.UnixMicro(1_700_000_000_000_001).UTC()}, "-1",
+		"1700000000000001"),
 	valuesOf("array(bool)", anys[bool], [][]bool{{true, false}, {}}, "[true,false]", "[]"),
 	valuesOf("array(int8)", anys[int8], [][]int8{{-128, 127}, {}}, "[-128,127]", "[]"),
 	valuesOf("array(uint64)", anys[uint64], [][]uint64{{0, math.MaxUint64}}, "[0,18446744073709551615]"),
@@ -99,11 +108,14 @@ var typeCases = []typeCase{
 			}
 		}
 		return out
-	}, [][]*int32{int32s(1, -1), {nil}, append(append([]*int32{nil}, int32s(7)...), nil), {}}, "[1,-1]", "[null]", "[null,7,null]", "[]"),
+	}, [][]*int32{int32s(1, -1), {nil}, append(append([]*int32{nil}, int32s(7)...), nil), {}}, "[1,-1]",
+		"[null]", "[null,7,null]", "[]"),
 	valuesOf("array(float)", anys[float32], [][]float32{{1.5, float32(math.Inf(-1))}}, `[1.5,"-Inf"]`),
 	valuesOf("array(double)", anys[float64], [][]float64{{}, {0.1}}, "[]", "[0.1]"),
-	valuesOf("array(decimal(9,2))", anys[oribi.Decimal], [][]oribi.Decimal{{oribi.NewDecimal(150, 2), oribi.NewDecimal(-1, 2)}}, `["1.50","-0.01"]`),
-	valuesOf("array(decimal(18,3))", anys[oribi.Decimal], [][]oribi.Decimal{{oribi.NewDecimal(-999999999999999999, 3)}}, `["-999999999999999.999"]`),
+	valuesOf("array(decimal(9,2))", anys[oribi.Decimal],
+		[][]oribi.Decimal{{oribi.NewDecimal(150, 2), oribi.NewDecimal(-1, 2)}}, `["1.50","-0.01"]`),
+	valuesOf("array(decimal(18,3))", anys[oribi.Decimal],
+		[][]oribi.Decimal{{oribi.NewDecimal(-999999999999999999, 3)}}, `["-999999999999999.999"]`),
 	valuesOf("array(string)", anys[string], [][]string{{"", "a\"b"}, {}, {"é"}}, `["","a\"b"]`, "[]", `["é"]`),
 	valuesOf("array(varchar(2))", anys[string], [][]string{{"éé", ""}}, `["éé",""]`),
 	valuesOf("array(binary)", func(v [][]byte) any {
@@ -118,7 +130,8 @@ var typeCases = []typeCase{
 		return out
 	}, [][][]byte{{{0xff}, {}, nil}}, `["0xff","0x",null]`),
 	valuesOf("array(date)", anys[time.Time], [][]time.Time{{day(2024, 2, 29)}}, `["2024-02-29"]`),
-	valuesOf("array(timestamp)", anys[time.Time], [][]time.Time{{time.UnixMicro(5).UTC(), time.UnixMicro(-5).UTC()}}, "[5,-5]"),
+	valuesOf("array(timestamp)", anys[time.Time],
+		[][]time.Time{{time.UnixMicro(5).UTC(), time.UnixMicro(-5).UTC()}}, "[5,-5]"),
 	valuesOf("array(int64)", func(v []any) any { return any(v) }, [][]any{{int64(1), nil}, {}}, "[1,null]", "[]"),
 }
 
@@ -233,7 +246,8 @@ func checkType(t *testing.T, c typeCase) {
 		}
 	}
 	if v.Type.Keyable() {
-		checkKeys(t, store, create("keys", 2, column("k", false), column("l", false), schema.Column{Name: "v", Type: schema.Int32}), values)
+		checkKeys(t, store, create("keys", 2, column("k", false), column("l", false),
+			schema.Column{Name: "v", Type: schema.Int32}), values)
 		return
 	}
 	if _, err := schema.New([]schema.Column{column("k", false)}, 1); !errors.Is(err, oribi.ErrSchema) {

@@ -45,7 +45,9 @@ func TestUnixTimesAreNoTimestamps(t *testing.T) {
 			{"Table.AppendCells", "", func() error { return errOf(table.AppendCells(ctx, nil, 1, at)) }},
 			{"Table.Scan", "", func() error { return lastErr(table.Scan(ctx, at).Rows()) }},
 			{"Table.Count", "", func() error { return errOf(table.Count(ctx, at)) }},
-			{"Table.Aggregate", "", func() error { return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, at)) }},
+			{"Table.Aggregate", "", func() error {
+				return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, at))
+			}},
 			{"Table.Cursor", "", func() error {
 				c := table.Cursor(ctx, at)
 				c.First()
@@ -65,33 +67,39 @@ func TestUnixTimesAreNoTimestamps(t *testing.T) {
 			{"DB.ViewAt", "", func() error { return db.ViewAt(ctx, ts, func(*kvstore.Tx) error { return nil }) }},
 		}
 	}
-	for name, n := range map[string]int64{"seconds": now.Unix(), "milliseconds": now.UnixMilli(), "microseconds": now.UnixMicro(), "nanoseconds": now.UnixNano()} {
+	for name, n := range map[string]int64{"seconds": now.Unix(), "milliseconds": now.UnixMilli(),
+		"microseconds": now.UnixMicro(), "nanoseconds": now.UnixNano()} {
 		ts := mvcc.Timestamp(n)
 		if unix, ok := ts.LooksLikeUnix(); !ok || now.Sub(unix) >= time.Second {
 			t.Errorf("%s: %v, %v, want %v", name, unix, ok, now)
 		}
 		for _, c := range calls(ts) {
 			err := c.call()
-			if !errors.Is(err, oribi.ErrTooOld) || !strings.Contains(err.Error(), "looks like the Unix time of "+now.UTC().Format(time.DateOnly)) ||
+			if !errors.Is(err, oribi.ErrTooOld) ||
+				!strings.Contains(err.Error(), "looks like the Unix time of "+now.UTC().Format(time.DateOnly)) ||
 				!strings.HasPrefix(err.Error(), "oribi: ") && !strings.HasPrefix(err.Error(), "kv: ") {
 				t.Errorf("%s of %s: %v", c.name, name, err)
 			}
 		}
 	}
-	for _, ts := range []mvcc.Timestamp{mvcc.Min, mvcc.First, newest, mvcc.FromTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))} {
+	for _, ts := range []mvcc.Timestamp{mvcc.Min, mvcc.First, newest,
+		mvcc.FromTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))} {
 		for _, c := range calls(ts) {
-			if err := c.call(); err != nil && !errors.Is(err, oribi.ErrNotFound) && !errors.Is(err, kvstore.ErrNotFound) {
+			if err := c.call(); err != nil && !errors.Is(err, oribi.ErrNotFound) &&
+				!errors.Is(err, kvstore.ErrNotFound) {
 				t.Errorf("%s of %v: %v", c.name, ts, err)
 			}
 		}
 	}
 }
 
-// A store with a clock of its own, or one that was written with such a clock, has any timestamps.
+// A store with a clock of its own, or a store that was written with such a clock, has any
+// timestamps.
 func TestLowTimestampsOfAnotherClock(t *testing.T) {
 	ctx := t.Context()
 	fs := vfs.NewMem()
-	store, err := oribi.Open("/low", &oribi.Options{FS: fs, Clock: mvcc.NewLogicalClock(1000), History: oribi.HistoryForever})
+	store, err := oribi.Open("/low",
+		&oribi.Options{FS: fs, Clock: mvcc.NewLogicalClock(1000), History: oribi.HistoryForever})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +138,10 @@ func TestLowTimestampsOfAnotherClock(t *testing.T) {
 func TestAsOfTimeReadsToTheEndOfItsMicrosecond(t *testing.T) {
 	ctx := t.Context()
 	wall := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	store, err := oribi.Open("/times", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever, Clock: mvcc.NewHybridClock(func() time.Time { return wall })})
+	store, err := oribi.Open("/times",
+		&oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever, Clock: mvcc.NewHybridClock(func() time.Time {
+			return wall
+		})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +179,8 @@ func TestAsOfTimeReadsToTheEndOfItsMicrosecond(t *testing.T) {
 	if _, err := table.Get(ctx, 100, oribi.AsOfTime(wall.Add(time.Hour))); !errors.Is(err, oribi.ErrFuture) {
 		t.Errorf("ahead of the clock: %v", err)
 	}
-	if _, err := table.Get(ctx, 100, oribi.AsOfTime(time.Time{})); !errors.Is(err, oribi.ErrTooOld) || !strings.Contains(err.Error(), "zero Time") {
+	if _, err := table.Get(ctx, 100, oribi.AsOfTime(time.Time{})); !errors.Is(err, oribi.ErrTooOld) ||
+		!strings.Contains(err.Error(), "zero Time") {
 		t.Errorf("the zero Time: %v", err)
 	}
 }

@@ -59,7 +59,8 @@ func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.Dis
 	if u.Total != want || len(u.Files) != files {
 		t.Errorf("%s: %d bytes in %d files, stat says %d in %d", what, u.Total, len(u.Files), want, files)
 	}
-	parts := u.Live + u.Alignment + u.Dead + u.Reserved + u.Headers + u.Log + u.Torn + u.Metadata + u.Directories + u.Leftovers + u.Foreign + u.Other
+	parts := u.Live + u.Alignment + u.Dead + u.Reserved + u.Headers + u.Log + u.Torn + u.Metadata + u.Directories +
+		u.Leftovers + u.Foreign + u.Other
 	if parts != want {
 		t.Errorf("%s: the parts are %d bytes, stat says %d: %+v", what, parts, want, u)
 	}
@@ -266,7 +267,8 @@ func TestDiskUsageCountsEveryKindOfFile(t *testing.T) {
 	}
 	holes := checkUsage(t, "holes", dir, store)
 	if punches(t, dir) && holes.Total > whole.Total-whole.Live/3 {
-		t.Errorf("%d bytes of the disk before the drop, of which %d live; %d after it", whole.Total, whole.Live, holes.Total)
+		t.Errorf("%d bytes of the disk before the drop, of which %d live; %d after it",
+			whole.Total, whole.Live, holes.Total)
 	}
 	if holes.Reserved == 0 {
 		t.Log("this file system reserves nothing")
@@ -274,12 +276,15 @@ func TestDiskUsageCountsEveryKindOfFile(t *testing.T) {
 	strangers := map[string]*int64{}
 	var sum oribi.DiskUsage
 	for name, to := range map[string]*int64{
-		"data/00112233445566778899aabbccddeeff.data": &sum.Leftovers, "FORMATTING": &sum.Leftovers, "INSTANCE.tmp": &sum.Leftovers,
+		"data/00112233445566778899aabbccddeeff.data": &sum.Leftovers, "FORMATTING": &sum.Leftovers,
+		"INSTANCE.tmp":              &sum.Leftovers,
 		"wal/000000000007.wal.torn": &sum.Torn, "wal/000000000009.torn": &sum.Torn,
-		"data/README": &sum.Foreign, "data/0011.data": &sum.Foreign, "wal/notes": &sum.Foreign, "letter": &sum.Foreign, "meta.bak": &sum.Foreign,
+		"data/README": &sum.Foreign, "data/0011.data": &sum.Foreign, "wal/notes": &sum.Foreign,
+		"letter": &sum.Foreign, "meta.bak": &sum.Foreign,
 	} {
 		strangers[name] = to
-		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), make([]byte, 3000+5000*len(strangers)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)),
+			make([]byte, 3000+5000*len(strangers)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -306,9 +311,11 @@ func TestDiskUsageCountsEveryKindOfFile(t *testing.T) {
 		*to += vfs.Allocated(info)
 	}
 	if all.Leftovers != sum.Leftovers || all.Torn != sum.Torn || all.Foreign < sum.Foreign {
-		t.Errorf("leftovers %d, torn %d, foreign %d; want %d, %d, at least %d", all.Leftovers, all.Torn, all.Foreign, sum.Leftovers, sum.Torn, sum.Foreign)
+		t.Errorf("leftovers %d, torn %d, foreign %d; want %d, %d, at least %d", all.Leftovers, all.Torn, all.Foreign,
+			sum.Leftovers, sum.Torn, sum.Foreign)
 	}
-	if all.Live != holes.Live || all.Log != holes.Log || all.Headers != holes.Headers || all.Dead != holes.Dead || all.Reserved != holes.Reserved {
+	if all.Live != holes.Live || all.Log != holes.Log || all.Headers != holes.Headers || all.Dead != holes.Dead ||
+		all.Reserved != holes.Reserved {
 		t.Errorf("foreign files are counted as the store's: %+v, without them %+v", all, holes)
 	}
 }

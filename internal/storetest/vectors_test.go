@@ -14,7 +14,8 @@ import (
 // Vectors belong to the caller again when Batch.Vectors returns, even if a key is one of their
 // cells: writes to them before the commit do not change the batch.
 func TestVectorsAreCopiedBeforeTheCommit(t *testing.T) {
-	store, err := oribi.Open("/vectors", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
+	store, err := oribi.Open("/vectors",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +67,14 @@ func malformedVectors() map[string][]*batch.Vector {
 }
 
 func TestMalformedVectorsAreErrors(t *testing.T) {
-	store, err := oribi.Open("/malformed", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
+	store, err := oribi.Open("/malformed",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String, Nullable: true}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +105,8 @@ func TestArrayVectorsOfAnotherLengthAreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Array, Element: schema.Int32}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "a", Type: schema.Array, Element: schema.Int32}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +129,8 @@ func TestArrayVectorsOfAnotherLengthAreErrors(t *testing.T) {
 
 // A scan is not affected if its caller compacts the returned batch.
 func TestCompactedBatchesOfAScanContainItsRows(t *testing.T) {
-	store, err := oribi.Open("/compact", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
+	store, err := oribi.Open("/compact",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,8 @@ func plant(t *testing.T, mem *vfs.Mem, change func(p *planter)) []blockmanager.B
 	p.edit.Created = []*blockmanager.Creation{p.c}
 	p.edit.Put = append(p.edit.Put, blockmanager.Row{Key: meta.TableKey(p.table.Number), Value: p.table.Encode()})
 	for _, set := range p.sets {
-		p.edit.Put = append(p.edit.Put, blockmanager.Row{Key: meta.RowSetKey(p.table.Number, set.ID), Value: set.Encode()})
+		p.edit.Put = append(p.edit.Put,
+			blockmanager.Row{Key: meta.RowSetKey(p.table.Number, set.ID), Value: set.Encode()})
 	}
 	p.must(m.Commit(p.edit))
 	places := m.BlockLocations()
@@ -247,7 +248,9 @@ const vColumn = 2
 // update returns a change of column v.
 func (p *planter) update(row uint32, ts mvcc.Timestamp, v int64) change.Delta {
 	list := change.AppendUpdateHeader(nil, change.Update)
-	return change.Delta{Row: row, TS: ts, List: change.AppendColumn(list, p.table.Schema.Columns[vColumn].ID, binary.LittleEndian.AppendUint64(nil, uint64(v)))}
+	return change.Delta{Row: row, TS: ts,
+		List: change.AppendColumn(list, p.table.Schema.Columns[vColumn].ID,
+			binary.LittleEndian.AppendUint64(nil, uint64(v)))}
 }
 
 // Deep finds each kind of planted error, at its place, and nothing else. It finds nothing in the
@@ -255,44 +258,49 @@ func (p *planter) update(row uint32, ts mvcc.Timestamp, v int64) change.Delta {
 func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		plant func(p *planter) block.ID // returns the block of the finding; 0: the metadata
+		plant func(p *planter) block.ID // returns the block of the finding, 0 for the metadata
 		want  string
 		plain bool // Verify without Deep finds something too
 	}{
 		{name: "nothing", plant: func(p *planter) block.ID { return 0 }},
-		{name: "bloom file without a key", want: "the bloom file excludes the key", plain: true, plant: func(p *planter) block.ID {
-			set := p.sets[0]
-			keys := p.keys(set)
-			p.replace(set, &set.Bloom, func(sink block.Sink) error {
-				w, err := bloom.NewWriter(sink, bloom.Options{})
-				return errors.Join(err, w.AddAll(keys[:len(keys)-1]), w.Finish())
-			})
-			p.directory(set, keys)
-			set.KeyDirectoryBytes = keydir.Size(set.Rows)
-			return set.Bloom
-		}},
-		{name: "key index with another key", want: "row 11 is not found by its key", plain: true, plant: func(p *planter) block.ID {
-			set := p.sets[1]
-			keys := p.keys(set)
-			keys[11] = append(keys[11], 'x')
-			p.replace(set, &set.KeyIndex, func(sink block.Sink) error {
-				w, err := cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, PositionalIndex: true, ValueIndex: true})
-				p.must(err)
-				w.AddMetadata("min_key", set.MinKey)
-				w.AddMetadata("max_key", set.MaxKey)
-				v := &batch.Vector{Type: schema.Binary}
-				v.Bytes, v.Len = keys, len(keys)
-				return errors.Join(w.Append(v), w.Finish())
-			})
-			return set.KeyIndex
-		}},
-		{name: "key directory without a row", want: "the key directory does not have row 7", plain: true, plant: func(p *planter) block.ID {
-			set := p.sets[0]
-			keys := p.keys(set)
-			keys[7] = []byte("another key")
-			p.directory(set, keys)
-			return set.KeyDirectory
-		}},
+		{name: "bloom file without a key", want: "the bloom file excludes the key", plain: true,
+			plant: func(p *planter) block.ID {
+				set := p.sets[0]
+				keys := p.keys(set)
+				p.replace(set, &set.Bloom, func(sink block.Sink) error {
+					w, err := bloom.NewWriter(sink, bloom.Options{})
+					return errors.Join(err, w.AddAll(keys[:len(keys)-1]), w.Finish())
+				})
+				p.directory(set, keys)
+				set.KeyDirectoryBytes = keydir.Size(set.Rows)
+				return set.Bloom
+			}},
+		{name: "key index with another key", want: "row 11 is not found by its key", plain: true,
+			plant: func(p *planter) block.ID {
+				set := p.sets[1]
+				keys := p.keys(set)
+				keys[11] = append(keys[11], 'x')
+				p.replace(set, &set.KeyIndex, func(sink block.Sink) error {
+					w, err := cfile.NewWriter(sink,
+						cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4,
+							PositionalIndex: true, ValueIndex: true})
+					p.must(err)
+					w.AddMetadata("min_key", set.MinKey)
+					w.AddMetadata("max_key", set.MaxKey)
+					v := &batch.Vector{Type: schema.Binary}
+					v.Bytes, v.Len = keys, len(keys)
+					return errors.Join(w.Append(v), w.Finish())
+				})
+				return set.KeyIndex
+			}},
+		{name: "key directory without a row", want: "the key directory does not have row 7", plain: true,
+			plant: func(p *planter) block.ID {
+				set := p.sets[0]
+				keys := p.keys(set)
+				keys[7] = []byte("another key")
+				p.directory(set, keys)
+				return set.KeyDirectory
+			}},
 		{name: "false zone map", want: "zone map entry", plain: true, plant: func(p *planter) block.ID {
 			set := p.sets[0]
 			at := &set.Columns[vColumn].Block
@@ -314,7 +322,8 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 			set := p.sets[1]
 			b := p.bytes(set.Redo[0])
 			// The footer's pair has max_timestamp as field 4, a fixed64.
-			want := append([]byte{4<<3 | 1}, binary.LittleEndian.AppendUint64(nil, uint64(p.redoTimestamp(set.Redo[0])))...)
+			want := append([]byte{4<<3 | 1},
+				binary.LittleEndian.AppendUint64(nil, uint64(p.redoTimestamp(set.Redo[0])))...)
 			i := bytes.LastIndex(b, want)
 			b[i+1]++
 			p.resum(b)
@@ -344,19 +353,22 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 			p.sets[0].Births = []delta.Birth{{First: 6, Rows: 1, TS: 1 << 20}}
 			return 0
 		}},
-		{name: "change newer than the rowset's newest", want: "the newest of the rowset is", plant: func(p *planter) block.ID {
-			set := p.sets[1]
-			set.MaxTimestamp = p.redoTimestamp(set.Redo[1]) - 1
-			return set.Redo[1]
-		}},
-		{name: "count of live rows", want: "39 rows exist, the metadata says 40", plain: true, plant: func(p *planter) block.ID {
-			p.sets[0].LiveRows++
-			return 0
-		}},
-		{name: "lower bound", want: "the first key is not the lower bound", plain: true, plant: func(p *planter) block.ID {
-			p.sets[1].MinKey = append(bytes.Clone(p.sets[0].MaxKey), 1)
-			return 0
-		}},
+		{name: "change newer than the rowset's newest", want: "the newest of the rowset is",
+			plant: func(p *planter) block.ID {
+				set := p.sets[1]
+				set.MaxTimestamp = p.redoTimestamp(set.Redo[1]) - 1
+				return set.Redo[1]
+			}},
+		{name: "count of live rows", want: "39 rows exist, the metadata says 40", plain: true,
+			plant: func(p *planter) block.ID {
+				p.sets[0].LiveRows++
+				return 0
+			}},
+		{name: "lower bound", want: "the first key is not the lower bound", plain: true,
+			plant: func(p *planter) block.ID {
+				p.sets[1].MinKey = append(bytes.Clone(p.sets[0].MaxKey), 1)
+				return 0
+			}},
 		{name: "included LSN", want: "includes LSNs up to", plant: func(p *planter) block.ID {
 			p.sets[0].IncludedLSN += 1000
 			return 0
@@ -380,17 +392,19 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 			set.Columns[vColumn].Block = p.sets[0].Columns[vColumn].Block
 			return p.sets[0].Columns[vColumn].Block
 		}},
-		{name: "block that is missing", want: "names the block, which is missing", plain: true, plant: func(p *planter) block.ID {
-			p.edit.Dead = append(p.edit.Dead, p.sets[1].Columns[vColumn].Block)
-			return p.sets[1].Columns[vColumn].Block
-		}},
-		{name: "row file with the rows of another rowset", want: "the row file: repeats block", plain: true, plant: func(p *planter) block.ID {
-			set, other := p.sets[1], p.sets[0]
-			b := p.bytes(other.RowFile)
-			p.replace(set, &set.RowFile, func(sink block.Sink) error { _, err := sink.Write(b); return err })
-			set.RowFileBytes = int64(len(b))
-			return set.RowFile
-		}},
+		{name: "block that is missing", want: "names the block, which is missing", plain: true,
+			plant: func(p *planter) block.ID {
+				p.edit.Dead = append(p.edit.Dead, p.sets[1].Columns[vColumn].Block)
+				return p.sets[1].Columns[vColumn].Block
+			}},
+		{name: "row file with the rows of another rowset", want: "the row file: repeats block", plain: true,
+			plant: func(p *planter) block.ID {
+				set, other := p.sets[1], p.sets[0]
+				b := p.bytes(other.RowFile)
+				p.replace(set, &set.RowFile, func(sink block.Sink) error { _, err := sink.Write(b); return err })
+				set.RowFileBytes = int64(len(b))
+				return set.RowFile
+			}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			mem := deepStore(t)
@@ -402,7 +416,8 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 			}
 			defer store.Close()
 			plain, err := findings(t.Context(), store)
-			if missing := errors.Is(err, oribi.ErrNotFound); err != nil && !missing || (len(plain) > 0 || missing) != test.plain {
+			if missing := errors.Is(err, oribi.ErrNotFound); err != nil && !missing ||
+				(len(plain) > 0 || missing) != test.plain {
 				t.Errorf("without Deep: %+v, %v", plain, err)
 			}
 			got, err := findings(t.Context(), store, oribi.Deep())
@@ -431,7 +446,9 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 	}
 }
 
-func findings(ctx context.Context, store *oribi.Store, options ...oribi.VerifyOption) (list []oribi.Finding, err error) {
+func findings(
+	ctx context.Context, store *oribi.Store, options ...oribi.VerifyOption,
+) (list []oribi.Finding, err error) {
 	err = store.Verify(ctx, func(f oribi.Finding) { list = append(list, f) }, options...)
 	return list, err
 }

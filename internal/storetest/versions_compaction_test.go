@@ -63,7 +63,8 @@ func treeHashes(h *treeHistory) []uint64 {
 			sum -= tree[path]
 			delete(tree, path)
 			if op[0] != "D" {
-				tree[path] = fileHash([]byte(path), []byte(op[2].(string)), []byte(op[3].(string)), int64(op[4].(float64)), c.Seq)
+				tree[path] = fileHash([]byte(path), []byte(op[2].(string)), []byte(op[3].(string)),
+					int64(op[4].(float64)), c.Seq)
 				sum += tree[path]
 			}
 		}

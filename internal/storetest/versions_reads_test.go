@@ -53,8 +53,9 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
 	open := func(fsys vfs.FS, readOnly bool) *oribi.Store {
-		store, err := oribi.Open("/reads", &oribi.Options{FS: fsys, Manual: true, ReadOnly: readOnly, Clock: mvcc.NewLogicalClock(mvcc.Min),
-			History: oribi.HistoryForever})
+		store, err := oribi.Open("/reads",
+			&oribi.Options{FS: fsys, Manual: true, ReadOnly: readOnly, Clock: mvcc.NewLogicalClock(mvcc.Min),
+				History: oribi.HistoryForever})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,8 +26,8 @@ func historyOf(t *testing.T, table *oribi.Table, key any, opts ...oribi.GetOptio
 	return text, ts
 }
 
-// A history ends with the row as of its start: the retention determines the start, not what
-// compactions have dropped so far.
+// A history ends with the row as of its start: the retention determines the start, not the versions
+// that compactions have dropped so far.
 func TestHistoryStartsWithTheOldestRetainedVersion(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -40,7 +40,9 @@ func TestHistoryStartsWithTheOldestRetainedVersion(t *testing.T) {
 	}
 	w.move(-minute) // the third is 59 minutes old
 	const want = "update 4, update 3, update 2, base 1, "
-	for _, step := range []func(context.Context) error{func(context.Context) error { return nil }, table.Flush, table.Compact, table.Compact} {
+	for _, step := range []func(context.Context) error{func(context.Context) error {
+		return nil
+	}, table.Flush, table.Compact, table.Compact} {
 		if err := step(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -111,9 +113,15 @@ func TestReadsOfVersionsReturnErrorsOfReads(t *testing.T) {
 		"get at the maximum": {many(oribi.AsOf(mvcc.Max)), oribi.ErrFuture},
 		"get at zero":        {many(oribi.AsOf(0)), oribi.ErrTooOld},
 		"cells too old":      {cells(oribi.AsOf(old)), oribi.ErrTooOld},
-		"cells, bad key":     {func() error { _, _, err := table.GetManyCells(ctx, []any{1, "one"}); return err }(), oribi.ErrRow},
-		"get many, bad key":  {func() error { _, err := table.GetMany(ctx, []any{1, "one"}); return err }(), oribi.ErrRow},
-		"diff of no column":  {diff(now, now, oribi.Columns("nope")), oribi.ErrNoColumn},
+		"cells, bad key": {func() error {
+			_, _, err := table.GetManyCells(ctx, []any{1, "one"})
+			return err
+		}(), oribi.ErrRow},
+		"get many, bad key": {func() error {
+			_, err := table.GetMany(ctx, []any{1, "one"})
+			return err
+		}(), oribi.ErrRow},
+		"diff of no column": {diff(now, now, oribi.Columns("nope")), oribi.ErrNoColumn},
 	} {
 		if !errors.Is(c.err, c.want) || strings.Count(fmt.Sprint(c.err), "oribi: ") > 1 {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)
@@ -131,7 +139,8 @@ func TestReadsOfVersionsReturnErrorsOfReads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, err := range map[string]error{"diff": diff(now, now), "history": history(), "get many": many(), "get many cells": cells()} {
+	for name, err := range map[string]error{"diff": diff(now, now), "history": history(),
+		"get many": many(), "get many cells": cells()} {
 		if !errors.Is(err, oribi.ErrClosed) {
 			t.Errorf("%s of a closed store: %v", name, err)
 		}
@@ -153,7 +162,8 @@ func TestGetManyKeepsTheOrderOfTheKeys(t *testing.T) {
 	}
 	keys := []any{1999, 0, 5000, 1999, oribi.Row{"k": 7}, -1, oribi.Key{1000}}
 	rows, err := table.GetMany(ctx, keys, oribi.Columns("v"))
-	if err != nil || fmt.Sprint(rows) != "[map[v:19990] map[v:0] map[] map[v:19990] map[v:70] map[] map[v:10000]]" || rows[2] != nil {
+	if err != nil || fmt.Sprint(rows) != "[map[v:19990] map[v:0] map[] map[v:19990] map[v:70] map[] map[v:10000]]" ||
+		rows[2] != nil {
 		t.Errorf("%v, %v", rows, err)
 	}
 }
@@ -177,7 +187,8 @@ func TestGetManyCellsEqualsGetCells(t *testing.T) {
 	for i := range 600 {
 		keys = append(keys, i*7%500)
 	}
-	for name, opts := range map[string][]oribi.GetOption{"all": nil, "one": {oribi.Columns("v")}, "none": {oribi.Columns()}} {
+	for name, opts := range map[string][]oribi.GetOption{"all": nil,
+		"one": {oribi.Columns("v")}, "none": {oribi.Columns()}} {
 		columns, rows, err := table.GetManyCells(ctx, keys, opts...)
 		if err != nil || len(rows) != len(keys) {
 			t.Fatalf("%s: %d rows, %v", name, len(rows), err)
@@ -190,7 +201,8 @@ func TestGetManyCellsEqualsGetCells(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil || rows[i] == nil || fmt.Sprint(rows[i]) != fmt.Sprint(want) || fmt.Sprint(columns) != fmt.Sprint(wantColumns) {
+			if err != nil || rows[i] == nil || fmt.Sprint(rows[i]) != fmt.Sprint(want) ||
+				fmt.Sprint(columns) != fmt.Sprint(wantColumns) {
 				t.Errorf("%s: key %v: %x of %v, want %x of %v, %v", name, key, rows[i], columns, want, wantColumns, err)
 			}
 		}
@@ -212,13 +224,15 @@ func TestTimestampsAscendOverReopenings(t *testing.T) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		last := mvcc.Min
 		var seen []mvcc.Timestamp
-		for round, jump := range []time.Duration{0, -time.Hour, time.Minute, -24 * time.Hour, 48 * time.Hour, -time.Microsecond} {
+		for round, jump := range []time.Duration{0, -time.Hour, time.Minute, -24 * time.Hour,
+			48 * time.Hour, -time.Microsecond} {
 			now = now.Add(jump)
 			var clock mvcc.Clock = mvcc.NewHybridClock(func() time.Time { return now })
 			if logical {
 				clock = mvcc.NewLogicalClock(mvcc.First)
 			}
-			store, err := oribi.Open("/s", &oribi.Options{FS: fs, Clock: clock, Manual: true, History: oribi.HistoryForever})
+			store, err := oribi.Open("/s",
+				&oribi.Options{FS: fs, Clock: clock, Manual: true, History: oribi.HistoryForever})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +265,8 @@ func TestTimestampsAscendOverReopenings(t *testing.T) {
 // reaches the key first.
 func TestCompactionKeepsVersionsOfKeyDeletedTwiceInABatch(t *testing.T) {
 	ctx := context.Background()
-	for name, brought := range map[string][]int64{"memory comes to the key last": {-1, 1}, "the ingested rowset does": {0, 1}} {
+	for name, brought := range map[string][]int64{"memory comes to the key last": {-1, 1},
+		"the ingested rowset does": {0, 1}} {
 		store, table, _ := ingestStore(t, vfs.NewMem())
 		putNumber(t, store, table, int(-brought[0]-1), 0)
 		at := []mvcc.Timestamp{putNumber(t, store, table, 1, 7), commitRows(t, store, oribi.OpDelete, table, 1)}
@@ -271,7 +286,9 @@ func TestCompactionKeepsVersionsOfKeyDeletedTwiceInABatch(t *testing.T) {
 		for _, step := range []struct {
 			state string
 			do    func(context.Context) error
-		}{{"in memory", func(context.Context) error { return nil }}, {"flushed", table.Flush}, {"compacted", table.Compact}} {
+		}{{"in memory", func(context.Context) error {
+			return nil
+		}}, {"flushed", table.Flush}, {"compacted", table.Compact}} {
 			if err := step.do(ctx); err != nil {
 				t.Fatal(err)
 			}

@@ -105,8 +105,8 @@ func TestWorkersStop(t *testing.T) {
 	}
 }
 
-// Groups that exceed the share of a goroutine, but not that of one alone, are computed again by
-// one.
+// Groups that need more memory than the share of one goroutine, but less than the whole limit, are
+// computed again by a single goroutine.
 func TestWorkersBeginAgainIfGroupsTakeTooMuchMemory(t *testing.T) {
 	const rows = 6000 // in memory: two windows
 	store, table := aggregateTable(t, &oribi.Options{MemoryLimit: 16 << 20})

@@ -103,7 +103,8 @@ func TestWritersContinueUntilMemoryIsFull(t *testing.T) {
 					runtime.Gosched()
 				}
 				if n := f.accepted.Load() - before; n > limit/2/fillBatchBytes {
-					t.Errorf("merge %t: %d batches of %d bytes are in memory, want at most %d bytes", merge, n, fillBatchBytes, limit/2)
+					t.Errorf("merge %t: %d batches of %d bytes are in memory, want at most %d bytes",
+						merge, n, fillBatchBytes, limit/2)
 				}
 			})
 		}

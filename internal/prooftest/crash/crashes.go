@@ -60,8 +60,8 @@ func (c *CrashCounts) Add(o CrashCounts) {
 }
 
 // Run runs the history. Before some changes of the disk, and in the middle of some writes, it takes
-// an image of what a kill or a power cut would leave. It opens that image, read-only and for
-// writing, and checks that
+// an image of the disk as a kill or a power cut would leave it. It opens that image, read-only and
+// for writing, and checks that
 //
 //   - the store contains all batches that must survive this kind of crash,
 //   - the batches that it contains are a prefix of those committed,
@@ -194,8 +194,8 @@ func RandomCrashes(seed uint64) Crashes {
 	return c
 }
 
-// RandomInside returns a history for a seed in which flushes run inside compactions. One disk change
-// in ten is a crash.
+// RandomInside returns a history for a seed in which flushes run inside compactions. One disk
+// change in ten is a crash.
 func RandomInside(seed uint64) Crashes {
 	return Crashes{Settings: history.InsideSettings(seed), Steps: 120, Every: 10, After: 12, Inside: true}
 }

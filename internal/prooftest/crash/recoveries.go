@@ -23,7 +23,9 @@ type Recoveries struct {
 	Steps    int
 	Every    int // average number of disk changes per crash of the history
 	Limit    int // maximum number of states per change of a recovery
-	Depth    int // number of recoveries in a row that are crashed; each later one starts from a random state that the one before left
+	// number of recoveries in a row that are crashed; each later one starts from a random state
+	// that the one before left
+	Depth int
 }
 
 // RecoveryCounts are statistics of a run of Recoveries.
@@ -90,7 +92,8 @@ func (y *recoveries) state(at *crashfs.Point, s *crashfs.State, p *history.Crash
 	if !y.x.uncertain() {
 		y.x.known[s.Hash] = n
 	}
-	c := &cutRecovery{y: y, p: p, disk: disk, rng: values.NewRand(y.x.rng.Uint64()), most: n, least: n, known: map[[16]byte]int{}}
+	c := &cutRecovery{y: y, p: p, disk: disk, rng: values.NewRand(y.x.rng.Uint64()), most: n,
+		least: n, known: map[[16]byte]int{}}
 	if s.Killed {
 		c.least = y.x.r.Model.Durable
 	}

@@ -38,13 +38,16 @@ func NewSequences(length, limit int) (*Sequences, error) {
 	q := &Sequences{Length: length, Limit: limit, o: script.Settings{Seed: 1, NoCrashes: true}}
 	disk := crashfs.New(vfs.NewMem())
 	r := history.NewCrashRunner(q.o, disk)
-	columns := []schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64, Nullable: true}, {Name: "w", Type: schema.String, Nullable: true}}
+	columns := []schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64, Nullable: true},
+		{Name: "w", Type: schema.String, Nullable: true}}
 	s, err := schema.New(columns, 1)
 	if err != nil {
 		return nil, err
 	}
-	for _, st := range []script.Step{{Kind: script.Create, Table: onlyTable, Schema: s}, writeKey(oribi.OpInsert, 0, 1, true), writeKey(oribi.OpInsert, 2, 1, true),
-		{Kind: script.Flush, Table: onlyTable}, writeKey(oribi.OpInsert, 1, 2, true), writeKey(oribi.OpUpdate, 0, 2, true), {Kind: script.Deltas, Table: onlyTable},
+	for _, st := range []script.Step{{Kind: script.Create, Table: onlyTable, Schema: s},
+		writeKey(oribi.OpInsert, 0, 1, true), writeKey(oribi.OpInsert, 2, 1, true),
+		{Kind: script.Flush, Table: onlyTable}, writeKey(oribi.OpInsert, 1, 2, true),
+		writeKey(oribi.OpUpdate, 0, 2, true), {Kind: script.Deltas, Table: onlyTable},
 		writeKey(oribi.OpUpdate, 0, 3, true), writeKey(oribi.OpDelete, 2, 0, true)} {
 		r.Do(st)
 	}
@@ -56,7 +59,8 @@ func NewSequences(length, limit int) (*Sequences, error) {
 // writeKey returns a step with a write batch of one operation. It sets both value columns from
 // value.
 func writeKey(ask oribi.Op, key, value byte, sync bool) script.Step {
-	op := script.Op{Ask: ask, Table: onlyTable, Cells: make([][]byte, 3), Set: []bool{true, ask != oribi.OpDelete, ask != oribi.OpDelete}}
+	op := script.Op{Ask: ask, Table: onlyTable, Cells: make([][]byte, 3),
+		Set: []bool{true, ask != oribi.OpDelete, ask != oribi.OpDelete}}
 	op.Cells[0] = binary.LittleEndian.AppendUint32(nil, uint32(key))
 	if ask != oribi.OpDelete {
 		op.Cells[1], op.Cells[2] = binary.LittleEndian.AppendUint64(nil, uint64(value)), []byte{'a' + value}
@@ -72,18 +76,22 @@ func (q *Sequences) steps(value byte, sync bool) (out []script.Step) {
 			out = append(out, writeKey(ask, key, value, sync))
 		}
 	}
-	for _, kind := range []script.Kind{script.Flush, script.Deltas, script.Compact, script.Minor, script.Major, script.Recompress, script.UndoGC, script.Reopen} {
+	for _, kind := range []script.Kind{script.Flush, script.Deltas, script.Compact, script.Minor, script.Major,
+		script.Recompress, script.UndoGC, script.Reopen} {
 		out = append(out, script.Step{Kind: kind, Table: onlyTable, Mask: 1 << 1})
 	}
 	set := writeKey(oribi.OpUpdate, 0, value, sync)
 	set.Ops[0].Cells[0], set.Ops[0].Set[0] = nil, false
 	some := script.Read{Limit: -1, From: writeKey(oribi.OpDelete, 1, 0, sync).Ops[0].Cells[:1]}
-	out = append(out, script.Step{Kind: script.UpdateWhere, Ops: set.Ops, Sync: sync, Size: 1}, script.Step{Kind: script.DeleteWhere, Read: some, Sync: sync},
-		script.Step{Kind: script.Truncate, Sync: sync}, script.Step{Kind: script.Restore, Read: script.Read{AsOf: true, At: q.model.Commits[1].TS}, Sync: true},
+	out = append(out, script.Step{Kind: script.UpdateWhere, Ops: set.Ops, Sync: sync, Size: 1},
+		script.Step{Kind: script.DeleteWhere, Read: some, Sync: sync},
+		script.Step{Kind: script.Truncate, Sync: sync},
+		script.Step{Kind: script.Restore, Read: script.Read{AsOf: true, At: q.model.Commits[1].TS}, Sync: true},
 		script.Step{Kind: script.Rename, Name: string('t' + rune(value))})
 	added := schema.Column{Name: string('a' + rune(value)), Type: schema.Int64, Nullable: true}
 	in := writeKey(oribi.OpInsert, 3+value, value, true)
-	return append(out, script.Step{Kind: script.Alter, Table: onlyTable, Alter: []script.Alteration{{What: "add", Add: added}}},
+	return append(out, script.Step{Kind: script.Alter, Table: onlyTable,
+		Alter: []script.Alteration{{What: "add", Add: added}}},
 		script.Step{Kind: script.Ingest, Table: onlyTable, Ops: in.Ops, Size: 1})
 }
 

@@ -106,7 +106,8 @@ func NewBits(store uint64) (*Bits, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.files = append(b.files, bitFile{strings.TrimPrefix(filepath.ToSlash(name), history.Dir+"/"), b.Bits, info.Size()})
+		b.files = append(b.files,
+			bitFile{strings.TrimPrefix(filepath.ToSlash(name), history.Dir+"/"), b.Bits, info.Size()})
 		b.Bits += 8 * info.Size()
 	}
 	return b, nil
@@ -164,7 +165,8 @@ func (b *Bits) try(blocks *bitBlocks, f Flip, k int64) (c BitCounts, err error) 
 	}()
 	c.Flips = 1
 	if !strings.HasPrefix(f.File, dataDir) || f.Offset < headerPage {
-		may := strings.HasPrefix(f.File, metaDir) || f.File == lockFile || f.File == blockmanager.JournalName || f.File == reserveFile
+		may := strings.HasPrefix(f.File, metaDir) || f.File == lockFile ||
+			f.File == blockmanager.JournalName || f.File == reserveFile
 		return c, b.open(f, k%2 == 0, may, &c)
 	}
 	id, used := blocks.at(f)

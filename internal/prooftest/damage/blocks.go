@@ -23,9 +23,10 @@ import (
 
 // bitBlocks flips bits inside blocks and reads them without reopening the store. It uses no cache.
 type bitBlocks struct {
-	m      *blockmanager.Manager
-	image  *vfs.Mem
-	places map[string]map[int64]blockmanager.BlockLocation // by file and by each multiple of blockAlign within the block
+	m     *blockmanager.Manager
+	image *vfs.Mem
+	// by file and by each multiple of blockAlign within the block
+	places map[string]map[int64]blockmanager.BlockLocation
 	files  map[string]vfs.File
 	sets   map[block.ID]*bitSet
 }
@@ -48,7 +49,8 @@ func openBitBlocks(b *Bits) (*bitBlocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	bb := &bitBlocks{m: m, image: image, places: map[string]map[int64]blockmanager.BlockLocation{}, files: map[string]vfs.File{}, sets: map[block.ID]*bitSet{}}
+	bb := &bitBlocks{m: m, image: image, places: map[string]map[int64]blockmanager.BlockLocation{},
+		files: map[string]vfs.File{}, sets: map[block.ID]*bitSet{}}
 	if err := bb.load(); err != nil {
 		bb.close()
 		return nil, err

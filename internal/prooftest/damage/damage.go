@@ -59,8 +59,8 @@ func New(seed uint64, steps int64) (*Store, error) {
 	return newStore(o, func(r *history.Runner) bool { return r.Counts.Steps < steps })
 }
 
-// NewTiny creates the store of a seed with few keys, which are inserted, deleted, ingested and flushed
-// again and again. Its tables do not change.
+// NewTiny creates the store of a seed with few keys, which are inserted, deleted, ingested and
+// flushed again and again. Its tables do not change.
 func NewTiny(seed uint64) (*Store, error) {
 	o := history.RandomSettings(seed)
 	o.Hybrid, o.History, o.NoCrashes, o.Keys, o.Batch = false, 0, true, 1+int(seed%5), 0
@@ -76,8 +76,8 @@ func NewTiny(seed uint64) (*Store, error) {
 	return d, err
 }
 
-// NewLarge creates the store of a seed with some ten thousands of rows, in many rowsets with several
-// deltas. Its tables do not change.
+// NewLarge creates the store of a seed with some ten thousands of rows, in many rowsets with
+// several deltas. Its tables do not change.
 func NewLarge(seed uint64) (*Store, error) {
 	const enough, most = 20_000, 400
 	o := history.LargeSettings(seed)

@@ -29,7 +29,7 @@ import (
 // by another or an older file.
 type Foreign struct {
 	Settings script.Settings
-	images   map[bool]*vfs.Mem // true: after a kill; false: after Close
+	images   map[bool]*vfs.Mem // images[true] is the disk after a kill, images[false] after Close
 	model    *model.Model
 	old      *vfs.Mem // the same store, closed at an earlier time
 	oldModel *model.Model
@@ -158,9 +158,13 @@ var harms = []harm{
 	{"truncated near its end", cutTo(func(size int64) int64 { return size - min(size/4, 200) })},
 	{"truncated by a byte", cutTo(func(size int64) int64 { return size - 1 })},
 	{"swapped with another file", swap},
-	{"replaced by a file of another store", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) { return replace(image, h.File, x.other, true) }},
+	{"replaced by a file of another store", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) {
+		return replace(image, h.File, x.other, true)
+	}},
 	{"older", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) { return replace(image, h.File, x.old, false) }},
-	{"slightly older", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) { return replace(image, h.File, x.late, false) }},
+	{"slightly older", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) {
+		return replace(image, h.File, x.late, false)
+	}},
 	{"extended by zeros", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) {
 		return true, lengthen(image, h.File, make([]byte, 1+x.rng.IntN(9000)))
 	}},
@@ -182,7 +186,9 @@ const forbidden = "forbidden"
 
 // dirHarms are the kinds for directories.
 var dirHarms = []harm{
-	{"removed with its contents", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) { return true, removeAll(image, h.File) }},
+	{"removed with its contents", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) {
+		return true, removeAll(image, h.File)
+	}},
 	{"replaced by a file", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) {
 		if err := removeAll(image, h.File); err != nil {
 			return false, err
@@ -357,7 +363,9 @@ func (x *Foreign) open(c *ForeignCounts, h Harm, image *vfs.Mem, readOnly bool) 
 	}
 	disk := faultfs.New(image)
 	if h.Kind == forbidden {
-		disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Open, faultfs.Lock}, Match: func(c faultfs.Call) bool { return c.Name == h.File },
+		disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Open, faultfs.Lock}, Match: func(c faultfs.Call) bool {
+			return c.Name == h.File
+		},
 			Times: faultfs.Forever, Err: syscall.EACCES})
 	}
 	opts := x.options(disk)
@@ -425,7 +433,8 @@ func refused(err error, h Harm) error {
 	if damaged(err) != nil && !(h.Kind == forbidden && errors.Is(err, fs.ErrPermission)) {
 		return err
 	}
-	places := map[string][]string{"data": {"data", "container ", "block "}, "meta": {"metadata"}, "wal": {"wal", "log"}, "store": {"LOCK", "INSTANCE", "ANCHOR", "metadata", "directory"}}
+	places := map[string][]string{"data": {"data", "container ", "block "}, "meta": {"metadata"}, "wal": {"wal", "log"},
+		"store": {"LOCK", "INSTANCE", "ANCHOR", "metadata", "directory"}}
 	dir := filepath.Base(filepath.Dir(h.File))
 	if places[filepath.Base(h.File)] != nil {
 		dir = filepath.Base(h.File)
@@ -438,7 +447,7 @@ func refused(err error, h Harm) error {
 	return fmt.Errorf("the error does not name the damaged part: %w", err)
 }
 
-// contents returns the hashes of all files but LOCK, by name; that of a directory is zero.
+// contents returns the hashes of all files but LOCK, by name. Directories have the hash zero.
 func contents(image *vfs.Mem) (map[string]xxh3.Uint128, error) {
 	out := map[string]xxh3.Uint128{}
 	err := files.Walk(image, history.Dir, func(name string, isDir bool) error {

@@ -19,7 +19,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// SalvageCounts counts salvaged copies of stores, and what became of their rows.
+// SalvageCounts counts salvaged copies of stores, and their rows that were kept, changed, and lost.
 type SalvageCounts struct {
 	Harms    int64
 	Salvaged int64
@@ -156,7 +156,7 @@ const salvagedDir = "/salvaged"
 // Run salvages the copy, and compares the new store with the model:
 //
 //   - the damaged one is unchanged;
-//   - each row, as of each timestamp, is that of the model. If a loss is reported for its table, or
+//   - each row, as of each timestamp, equals the model's. If a loss is reported for its table, or
 //     for all, it may be missing, or have NULL in the place of cells for which that is reported; if
 //     records of the log or metadata are lost, it may be as it was once before;
 //   - no row is missing that the damaged store returns, unless records or metadata are lost;
@@ -177,7 +177,9 @@ func (s *Salvage) Run() (c SalvageCounts, err error) {
 	if s.FillNull {
 		options = append(options, oribi.FillNull())
 	}
-	_, err = oribi.Salvage(context.Background(), history.Dir, salvagedDir, s.d.r.Options(s.image), func(l oribi.Loss) { s.losses = append(s.losses, l) }, options...)
+	_, err = oribi.Salvage(context.Background(), history.Dir, salvagedDir, s.d.r.Options(s.image), func(l oribi.Loss) {
+		s.losses = append(s.losses, l)
+	}, options...)
 	if after, ferr := files.Fingerprint(s.image, history.Dir); ferr != nil || after != before {
 		return c, fmt.Errorf("the damaged store was changed, %v", ferr)
 	}

@@ -50,8 +50,8 @@ func (s *Salvage) compare(out *oribi.Store) error {
 	return nil
 }
 
-// compareTable compares a table by scans as of some timestamps, and by the histories of all keys. If
-// m is nil, it only compares these with each other.
+// compareTable compares a table by scans as of some timestamps, and by the histories of all keys.
+// If m is nil, it only compares these with each other.
 func (s *Salvage) compareTable(t, old *oribi.Table, m *model.Table) error {
 	sc := t.Schema()
 	for _, ts := range s.d.moms {
@@ -109,7 +109,8 @@ func (s *Salvage) compareHistory(t *oribi.Table, m *model.Table, r *model.Row) e
 			return fmt.Errorf("history of %s: %w", script.CellsText(r.Key, nil, " "), err)
 		}
 		if n := len(got); n > 0 && v.Timestamp >= got[n-1].ts {
-			return fmt.Errorf("history of %s: %w: a version of %d after one of %d", script.CellsText(r.Key, nil, " "), errWrong, uint64(v.Timestamp), uint64(got[n-1].ts))
+			return fmt.Errorf("history of %s: %w: a version of %d after one of %d", script.CellsText(r.Key, nil, " "),
+				errWrong, uint64(v.Timestamp), uint64(got[n-1].ts))
 		}
 		got = append(got, state{v.Timestamp, v.Cells})
 	}
@@ -133,12 +134,13 @@ func (s *Salvage) compareHistory(t *oribi.Table, m *model.Table, r *model.Row) e
 	return nil
 }
 
-// compareRow compares a row as of a timestamp; nil: it does not exist.
+// compareRow compares a row as of a timestamp; nil is a row that does not exist.
 func (s *Salvage) compareRow(t *oribi.Table, m *model.Table, r *model.Row, got [][]byte, ts mvcc.Timestamp) error {
 	want, key := r.At(ts), script.CellsText(r.Key, nil, " ")
 	switch {
 	case want == nil && got == nil:
-	case got != nil && (want == nil || history.DifferentCells(got, want) != nil) && s.lostRecords() && s.wasOnce(t.Name(), m.Schema, r, got, ts):
+	case got != nil && (want == nil || history.DifferentCells(got, want) != nil) && s.lostRecords() &&
+		s.wasOnce(t.Name(), m.Schema, r, got, ts):
 		s.c.Stale++
 	case want == nil:
 		return fmt.Errorf("%w: row %s should not exist", errWrong, key)
@@ -170,10 +172,12 @@ func (s *Salvage) readable(old *oribi.Table, r *model.Row, kept bool, ts mvcc.Ti
 	if ts != mvcc.Max {
 		at = oribi.AsOf(ts)
 	}
-	if _, cells, err := old.GetCells(context.Background(), r.Key, at); err == nil && history.DifferentCells(cells, want) == nil {
+	if _, cells, err := old.GetCells(context.Background(), r.Key, at); err == nil &&
+		history.DifferentCells(cells, want) == nil {
 		s.c.Readable++
 		if !kept && !s.lostRecords() {
-			return fmt.Errorf("%w: row %s is missing, and the damaged store returns it", errWrong, script.CellsText(r.Key, nil, " "))
+			return fmt.Errorf("%w: row %s is missing, and the damaged store returns it", errWrong,
+				script.CellsText(r.Key, nil, " "))
 		}
 	}
 	return nil
@@ -182,7 +186,9 @@ func (s *Salvage) readable(old *oribi.Table, r *model.Row, kept bool, ts mvcc.Ti
 // lostRecords reports whether the loss of log records or metadata was reported: rows may then be
 // older than they should be.
 func (s *Salvage) lostRecords() bool {
-	return s.lostMetadata() || slices.ContainsFunc(s.losses, func(l oribi.Loss) bool { return strings.HasPrefix(l.File, "wal") && l.Table == "" })
+	return s.lostMetadata() || slices.ContainsFunc(s.losses, func(l oribi.Loss) bool {
+		return strings.HasPrefix(l.File, "wal") && l.Table == ""
+	})
 }
 
 // lostMetadata reports whether it was reported that only earlier metadata can be read.
@@ -195,8 +201,8 @@ func (s *Salvage) reported(table string) bool {
 	return slices.ContainsFunc(s.losses, func(l oribi.Loss) bool { return l.Table == table || l.Table == "" })
 }
 
-// wasOnce reports whether cells are those of a row at or before a timestamp, apart from such that are
-// reported as filled with NULL.
+// wasOnce reports whether a row had these cells at or before a timestamp. Cells that are reported
+// as filled with NULL are not compared.
 func (s *Salvage) wasOnce(table string, sc *schema.Schema, r *model.Row, cells [][]byte, ts mvcc.Timestamp) bool {
 	for _, v := range r.Versions {
 		if v.TS > ts {

@@ -28,8 +28,10 @@ func (k *Kind) full() bool {
 
 func (k *Kind) ever() bool { return k.rule.Times == faultfs.Forever }
 
-// takesSpace lists the calls that fail on a full disk; Copy does on file systems that copy on write.
-var takesSpace = []faultfs.Op{faultfs.Create, faultfs.Mkdir, faultfs.Write, faultfs.Copy, faultfs.Preallocate, faultfs.LockWrite}
+// takesSpace lists the calls that fail on a full disk; Copy does on file systems that copy on
+// write.
+var takesSpace = []faultfs.Op{faultfs.Create, faultfs.Mkdir, faultfs.Write, faultfs.Copy,
+	faultfs.Preallocate, faultfs.LockWrite}
 
 // fullFor is the number of calls that fail on a disk that is full temporarily.
 const fullFor = 3
@@ -40,16 +42,22 @@ func Kinds() []Kind {
 	return []Kind{
 		{Name: "before", family: "change", rule: faultfs.Rule{Ops: faultfs.Changes}},
 		{Name: "after", family: "change", rule: faultfs.Rule{Ops: faultfs.Changes, When: faultfs.After}},
-		{Name: "middle", family: "middle", rule: faultfs.Rule{Ops: ops{faultfs.Write, faultfs.Copy, faultfs.Truncate, faultfs.Preallocate, faultfs.Punch, faultfs.LockWrite}, When: faultfs.Middle}},
+		{Name: "middle", family: "middle",
+			rule: faultfs.Rule{Ops: ops{faultfs.Write, faultfs.Copy, faultfs.Truncate, faultfs.Preallocate,
+				faultfs.Punch, faultfs.LockWrite}, When: faultfs.Middle}},
 		{Name: "ever", family: "change", rule: faultfs.Rule{Ops: faultfs.Changes, Times: faultfs.Forever}},
 		{Name: "full", family: "full", rule: faultfs.Rule{Ops: takesSpace, Times: fullFor, Err: faultfs.ErrSpace}},
-		{Name: "full-middle", family: "middle", rule: faultfs.Rule{Ops: ops{faultfs.Write}, When: faultfs.Middle, Err: faultfs.ErrSpace}},
-		{Name: "full-ever", family: "full", rule: faultfs.Rule{Ops: takesSpace, Times: faultfs.Forever, Err: faultfs.ErrSpace}},
-		{Name: "full-sync", family: "sync", rule: faultfs.Rule{Ops: ops{faultfs.Sync, faultfs.SyncDir}, Err: faultfs.ErrSpace}},
+		{Name: "full-middle", family: "middle",
+			rule: faultfs.Rule{Ops: ops{faultfs.Write}, When: faultfs.Middle, Err: faultfs.ErrSpace}},
+		{Name: "full-ever", family: "full",
+			rule: faultfs.Rule{Ops: takesSpace, Times: faultfs.Forever, Err: faultfs.ErrSpace}},
+		{Name: "full-sync", family: "sync",
+			rule: faultfs.Rule{Ops: ops{faultfs.Sync, faultfs.SyncDir}, Err: faultfs.ErrSpace}},
 		{Name: "hidden", family: "sync", rule: faultfs.Rule{Ops: ops{faultfs.Sync}, Loss: faultfs.Hidden}},
 		{Name: "gone", family: "sync", rule: faultfs.Rule{Ops: ops{faultfs.Sync}, Loss: faultfs.Gone}},
 		{Name: "read", family: "read", rule: faultfs.Rule{Ops: ops{faultfs.Read}}, reads: true},
-		{Name: "read-middle", family: "read", rule: faultfs.Rule{Ops: ops{faultfs.Read}, When: faultfs.Middle}, reads: true},
+		{Name: "read-middle", family: "read",
+			rule: faultfs.Rule{Ops: ops{faultfs.Read}, When: faultfs.Middle}, reads: true},
 		{Name: "look", family: "look", rule: faultfs.Rule{Ops: faultfs.Looks}, reads: true},
 		{Name: "close", family: "close", rule: faultfs.Rule{Ops: ops{faultfs.Close, faultfs.Unlock}}, reads: true},
 	}

@@ -116,7 +116,9 @@ func (x *faultRun) step(st script.Step) bool {
 // changes reports whether a step must fail on a poisoned store.
 func changes(st *script.Step) bool {
 	switch st.Kind {
-	case script.Create, script.Drop, script.Alter, script.Rename, script.UpdateWhere, script.DeleteWhere, script.DeleteRange, script.Truncate, script.Restore, script.Ingest, script.Flush, script.Compact, script.Deltas, script.Minor, script.Major, script.Recompress, script.UndoGC:
+	case script.Create, script.Drop, script.Alter, script.Rename, script.UpdateWhere, script.DeleteWhere,
+		script.DeleteRange, script.Truncate, script.Restore, script.Ingest, script.Flush, script.Compact, script.Deltas,
+		script.Minor, script.Major, script.Recompress, script.UndoGC:
 		return true
 	}
 	return false
@@ -125,7 +127,8 @@ func changes(st *script.Step) bool {
 // reads reports whether a step only reads tables.
 func reads(st *script.Step) bool {
 	switch st.Kind {
-	case script.Get, script.Find, script.Count, script.Check, script.Many, script.Versions, script.Diff, script.TxGet, script.TxScan:
+	case script.Get, script.Find, script.Count, script.Check, script.Many, script.Versions,
+		script.Diff, script.TxGet, script.TxScan:
 		return true
 	}
 	return false
@@ -137,7 +140,8 @@ func (x *faultRun) explained(err error) error {
 	switch {
 	case !x.met():
 		return err
-	case errors.Is(err, oribi.ErrPoisoned), x.kind.full() && errors.Is(err, oribi.ErrNoSpace), !x.kind.full() && errors.Is(err, x.cause()):
+	case errors.Is(err, oribi.ErrPoisoned), x.kind.full() && errors.Is(err, oribi.ErrNoSpace),
+		!x.kind.full() && errors.Is(err, x.cause()):
 		x.reported = true
 		return nil
 	}

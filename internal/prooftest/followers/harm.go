@@ -42,7 +42,9 @@ func Harm(seed uint64, steps int) (Counts, error) {
 		return false
 	}
 	var end *vfs.Mem
-	err := Run(f, Random(rand.New(rand.NewPCG(seed, 4804)), steps), oribi.Options{}, func(fsys vfs.FS) vfs.FS { return fullFS{fsys, &full} }, func(disk *vfs.Mem, w *Turns) error {
+	err := Run(f, Random(rand.New(rand.NewPCG(seed, 4804)), steps), oribi.Options{}, func(fsys vfs.FS) vfs.FS {
+		return fullFS{fsys, &full}
+	}, func(disk *vfs.Mem, w *Turns) error {
 		end = disk
 		if l == nil {
 			l = NewFollower(f, disk)
@@ -90,7 +92,8 @@ func (l *Follower) cut(disk *vfs.Mem) error {
 		}
 		got, err := Content(s)
 		if err == nil && l.f.Find(got, synced, last) < 0 {
-			err = fmt.Errorf("the store has\n%s\nwant one of the states %d to %d:\n%s", got, synced, last, l.f.States(synced, last))
+			err = fmt.Errorf("the store has\n%s\nwant one of the states %d to %d:\n%s", got, synced,
+				last, l.f.States(synced, last))
 		}
 		return s, got, err
 	}
@@ -168,7 +171,8 @@ func (l *Follower) damage(end *vfs.Mem, r *rand.Rand) error {
 		first = 0
 	}
 	if l.f.Find(got, first, last) < 0 {
-		return fmt.Errorf("with byte %d of %s changed the follower has\n%s\nwant\n%s", at, name, got, l.f.States(last, last))
+		return fmt.Errorf("with byte %d of %s changed the follower has\n%s\nwant\n%s", at,
+			name, got, l.f.States(last, last))
 	}
 	return nil
 }

@@ -46,10 +46,12 @@ func (c *Counts) Add(o Counts) {
 const storeDir = "/store"
 
 // Run runs a trace turn by turn in another goroutine, on a disk in memory. Each call of look is
-// between two turns; it may advance the trace. Run ends when the trace has, and look was called once
-// more; or with an error of the trace or of look. wrap, if it is not nil, is between the writer and
-// the disk.
-func Run(f *Trace, trace func(*Trace), o oribi.Options, wrap func(vfs.FS) vfs.FS, look func(disk *vfs.Mem, w *Turns) error) error {
+// between two turns; it may advance the trace. Run ends when the trace has, and look was called
+// once more; or with an error of the trace or of look. wrap, if it is not nil, is between the
+// writer and the disk.
+func Run(
+	f *Trace, trace func(*Trace), o oribi.Options, wrap func(vfs.FS) vfs.FS, look func(disk *vfs.Mem, w *Turns) error,
+) error {
 	disk := vfs.NewMem()
 	w := NewTurns()
 	w.Release()
@@ -123,9 +125,9 @@ func (l *Follower) Close() error {
 	return s.Close()
 }
 
-// Look opens or refreshes the follower, and compares what it then sees. before, if it is not nil, is
-// called before each file operation of the open or refresh. Errors: a wrong answer, and each other
-// error than ErrTooOld or ErrLocked.
+// Look opens or refreshes the follower, and compares what it then sees. before, if it is not nil,
+// is called before each file operation of the open or refresh. Errors: a wrong answer, and each
+// other error than ErrTooOld or ErrLocked.
 func (l *Follower) Look(before func(n int)) error {
 	ctx := context.Background()
 	from, _ := l.f.Moments()
@@ -136,7 +138,8 @@ func (l *Follower) Look(before func(n int)) error {
 	var err error
 	if l.s == nil {
 		l.Opens++
-		l.s, err = oribi.Open(storeDir, &oribi.Options{FS: l.fs, Follow: true, Logger: slog.New(retryCounter{&l.Retries})})
+		l.s, err = oribi.Open(storeDir,
+			&oribi.Options{FS: l.fs, Follow: true, Logger: slog.New(retryCounter{&l.Retries})})
 	} else {
 		l.Refreshes++
 		err = l.s.Refresh(ctx)
@@ -160,7 +163,8 @@ func (l *Follower) Look(before func(n int)) error {
 	}
 	at := l.f.Find(got, max(from, l.last), to)
 	if at < 0 {
-		return fmt.Errorf("after %d operations of an open or refresh the follower has state %d\n%s\nwant one of the states from %d to %d, not before %d:\n%s",
+		return fmt.Errorf("after %d operations of an open or refresh the follower has state %d\n%s\nwant one of the "+
+			"states from %d to %d, not before %d:\n%s",
 			n, l.f.Find(got, 0, to), got, from, to, l.last, l.f.States(from, to))
 	}
 	l.last = at
@@ -170,9 +174,9 @@ func (l *Follower) Look(before func(n int)) error {
 	return nil
 }
 
-// compareWithNew compares the tables of the follower, which has just been refreshed, with those of
-// one that is opened now: rowsets, counters, and rows in memory. What a refresh has kept must be
-// what an open reads.
+// compareWithNew compares the tables of the follower, which has just been refreshed, with the
+// tables of a follower that is opened now: rowsets, counters, and rows in memory. A refresh keeps
+// parts of the old state, which must equal the state that an open reads.
 func (l *Follower) compareWithNew() error {
 	other, err := oribi.Open(storeDir, &oribi.Options{FS: l.fs, Follow: true})
 	if err != nil {
@@ -278,8 +282,8 @@ func Interleave(trace func(*Trace), o oribi.Options, p Pause) (c Counts, steps i
 }
 
 // Pauses returns all ways to interleave a trace whose opens and refreshes take up to so many
-// operations, with one pause within each of them. Together they put a pause before each operation of
-// an open or refresh that begins after each operation of the writer.
+// operations, with one pause within each of them. Together they put a pause before each operation
+// of an open or refresh that begins after each operation of the writer.
 func Pauses(steps int) (list []Pause) {
 	for _, open := range []bool{true, false} {
 		for _, run := range []int{1, 2, 3, 5, 8, 13, 30} {
@@ -297,8 +301,8 @@ func Pauses(steps int) (list []Pause) {
 }
 
 // sliceSteps is above the number of operations of a try to open or refresh in a short trace, and
-// slicePart is how many ways to interleave one are a slice. Slices is the number of slices: those of
-// a writer that keeps what followers need, then those of one that keeps nothing.
+// slicePart is how many ways to interleave one are a slice. Slices is the number of slices: first
+// with a writer that keeps the files that followers need, then with a writer that keeps none.
 const (
 	sliceSteps = 100
 	slicePart  = 20
@@ -319,7 +323,8 @@ func Slice(n uint64) (total Counts, err error) {
 	for _, p := range list[at:min(at+slicePart, pauseCount)] {
 		c, steps, err := Interleave(Short, o, p)
 		if total.Add(c); err == nil && c.Retries == 0 && steps >= sliceSteps {
-			err = fmt.Errorf("%+v: an open or refresh had %d operations, and the ways to interleave are for less than %d", p, steps, sliceSteps)
+			err = fmt.Errorf("%+v: an open or refresh had %d operations, and the ways to interleave are for less "+
+				"than %d", p, steps, sliceSteps)
 		}
 		if err != nil {
 			return total, err

@@ -58,8 +58,8 @@ func Child() bool {
 	return true
 }
 
-// The store has two tables of ring rows. Write batch n, from 1, sets row n modulo ring of table a to
-// n, and that of table b to −n. So one number is the whole content.
+// The store has two tables of ring rows. Write batch n, from 1, sets row n modulo ring of table a
+// to n, and the same row of table b to −n. So one number determines the whole content.
 const ring = 64
 
 // acks is the file with the number of the last batch whose Commit has returned.
@@ -95,7 +95,8 @@ func lifeOf(dir string) (*life, error) {
 // write commits batches.
 func (l *life) write() (err error) {
 	ctx := context.Background()
-	store, err := oribi.Open(l.dir, &oribi.Options{FS: l.fs, LogSegmentBytes: 1 << 17, FlushBytes: 1 << 17, History: 2 * time.Second})
+	store, err := oribi.Open(l.dir,
+		&oribi.Options{FS: l.fs, LogSegmentBytes: 1 << 17, FlushBytes: 1 << 17, History: 2 * time.Second})
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func tend(ctx context.Context, store *oribi.Store, tables [2]*oribi.Table, colum
 	return nil
 }
 
-// acknowledged returns the number of the last batch that was acknowledged, 0 if there is none.
+// acknowledged returns the number of the last batch that was acknowledged, or 0.
 func acknowledged(f *os.File) (int64, error) {
 	var b [8]byte
 	n, err := f.ReadAt(b[:], 0)
@@ -351,7 +352,7 @@ func (a *asOf) check(s *oribi.Store, look int) error {
 	return ignorable(err)
 }
 
-// ignorable returns err unless it is one that a read as of a timestamp may have.
+// ignorable returns err unless a read as of a timestamp may fail with it.
 func ignorable(err error) error {
 	if errors.Is(err, oribi.ErrTooOld) || errors.Is(err, oribi.ErrFuture) || errors.Is(err, oribi.ErrLocked) {
 		return nil
@@ -446,8 +447,8 @@ func (c *child) ended() bool {
 	}
 }
 
-// Processes runs a writer and followers in processes of their own for a time, on a store in dir on a
-// real disk, and kills one of them after the other.
+// Processes runs a writer and followers in processes of their own for a time, on a store in dir on
+// a real disk, and kills one of them after the other.
 func Processes(dir string, seed uint64, followers int, within time.Duration) (total Counts, err error) {
 	r := rand.New(rand.NewPCG(seed, 4805))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Model is what the store of a trace contains: rows by table.
+// Model is the content of the store of a trace: rows by table.
 type Model map[string]map[int64]int64
 
 func (m Model) String() string {
@@ -61,7 +61,7 @@ func (f *Trace) Moments() (first, last int) {
 	return last, last
 }
 
-// Find returns the number of the first of the states [from, to] that is got, −1 if there is none.
+// Find returns the number of the first of the states [from, to] that equals got, or −1.
 func (f *Trace) Find(got string, from, to int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -192,7 +192,9 @@ func (f *Trace) Flush(name string)   { f.Same(name, (*oribi.Table).Flush) }
 func (f *Trace) Compact(name string) { f.Same(name, (*oribi.Table).Compact) }
 
 // job wraps a job that returns a result.
-func job(do func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) func(*oribi.Table, context.Context) error {
+func job(
+	do func(*oribi.Table, context.Context) (oribi.CompactionResult, error),
+) func(*oribi.Table, context.Context) error {
 	return func(t *oribi.Table, ctx context.Context) error {
 		_, err := do(t, ctx)
 		return err

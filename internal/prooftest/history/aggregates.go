@@ -69,12 +69,14 @@ func (r *Runner) compareAggregates(t *oribi.Table, rd *script.Read, rows [][][]b
 	for i, g := range groups {
 		for k, c := range by {
 			if want := values.GoValue(&s.Columns[c], g.Key[k]); !values.SameValue(got.Groups[i].Key[k], want) {
-				return fmt.Errorf("group %d: column %s is %v, want %v", i, s.Columns[c].Name, got.Groups[i].Key[k], want)
+				return fmt.Errorf("group %d: column %s is %v, want %v", i,
+					s.Columns[c].Name, got.Groups[i].Key[k], want)
 			}
 		}
 		for k, f := range fits {
 			if v, want := got.Groups[i].Values[k].Any(), first(f.want(g)); !values.SameValue(v, want) {
-				return fmt.Errorf("group %v: %v is %v (%T), want %v (%T)", got.Groups[i].Key, f.aggregate, v, v, want, want)
+				return fmt.Errorf("group %v: %v is %v (%T), want %v (%T)", got.Groups[i].Key,
+					f.aggregate, v, v, want, want)
 			}
 		}
 	}
@@ -103,8 +105,12 @@ func figures(s *schema.Schema) (list []figure) {
 			continue
 		}
 		at := len(list)
-		add(oribi.MinOf(c.Name), func(g *model.Group) (any, bool) { return values.GoValue(c, g.Extreme(c.Type, i, false)), true })
-		add(oribi.MaxOf(c.Name), func(g *model.Group) (any, bool) { return values.GoValue(c, g.Extreme(c.Type, i, true)), true })
+		add(oribi.MinOf(c.Name), func(g *model.Group) (any, bool) {
+			return values.GoValue(c, g.Extreme(c.Type, i, false)), true
+		})
+		add(oribi.MaxOf(c.Name), func(g *model.Group) (any, bool) {
+			return values.GoValue(c, g.Extreme(c.Type, i, true)), true
+		})
 		if model.IsFloat(c.Type) {
 			add(oribi.SumOf(c.Name), func(g *model.Group) (any, bool) { return floatSum(g, c, i, false), true })
 			add(oribi.AvgOf(c.Name), func(g *model.Group) (any, bool) { return floatSum(g, c, i, true), true })
@@ -173,7 +179,8 @@ func intSum(g *model.Group, c *schema.Column, i int) (v any, fits bool) {
 	}
 	fits = model.Fits128(sum)
 	if c.Type.Decimal() {
-		return oribi.Decimal{Unscaled: int128Of(sum), Scale: c.Scale}, fits && int128Of(sum).FitsDigits(schema.MaxPrecision)
+		return oribi.Decimal{Unscaled: int128Of(sum), Scale: c.Scale},
+			fits && int128Of(sum).FitsDigits(schema.MaxPrecision)
 	}
 	return int128Of(sum), fits
 }

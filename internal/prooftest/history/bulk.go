@@ -48,8 +48,8 @@ func (r *Runner) bulk(st *script.Step) error {
 	return compareBulk(res, out.Rows())
 }
 
-// timestamp returns the timestamp of a bulk call that ended with err. A call that has changed nothing
-// has none: an empty write batch has the place of the call in time.
+// timestamp returns the timestamp of a bulk call that ended with err. A call that has changed
+// nothing has none: an empty write batch has the place of the call in time.
 func (r *Runner) timestamp(res oribi.BulkResult, err error) (mvcc.Timestamp, error) {
 	switch {
 	case err != nil || res.Rows > 0:
@@ -174,7 +174,8 @@ func (r *Runner) inPieces(st *script.Step, t *oribi.Table, ops []script.Op) erro
 	case p.err != nil:
 		return p.err
 	case res.Rows != rows:
-		return fmt.Errorf("the call has changed %d rows in %d of %d pieces, want %d (%w)", res.Rows, p.done, len(p.outs), rows, err)
+		return fmt.Errorf("the call has changed %d rows in %d of %d pieces, want %d (%w)", res.Rows,
+			p.done, len(p.outs), rows, err)
 	case err == nil && (p.done != len(p.outs) || res.Next != nil):
 		return fmt.Errorf("the call ended after %d of %d pieces, with the next key %v", p.done, len(p.outs), res.Next)
 	case err == nil:
@@ -190,7 +191,8 @@ func (r *Runner) inPieces(st *script.Step, t *oribi.Table, ops []script.Op) erro
 		return err
 	}
 	last, left := ops[rows-1].Cells[:m.Schema.Keys], ops[rows:]
-	if model.CompareKeys(m.Schema, next, last) < 0 || len(left) > 0 && model.CompareKeys(m.Schema, next, left[0].Cells[:m.Schema.Keys]) > 0 {
+	if model.CompareKeys(m.Schema, next, last) < 0 ||
+		len(left) > 0 && model.CompareKeys(m.Schema, next, left[0].Cells[:m.Schema.Keys]) > 0 {
 		return fmt.Errorf("the next key is %v after %d rows", res.Next, rows)
 	}
 	rest := *st
@@ -290,7 +292,7 @@ func (p *pieces) Err() error {
 	return p.Context.Err()
 }
 
-// bulk fills in a bulk call on a table: all rows, or those of some tests and a key range.
+// bulk fills in a bulk call on a table: all rows, or the rows that pass some tests in a key range.
 func (g *Generator) bulk(r *Runner, t *model.Table, st *script.Step) {
 	st.Sync = g.r.IntN(3) == 0
 	if g.r.IntN(4) == 0 {
@@ -325,7 +327,8 @@ func (g *Generator) bulk(r *Runner, t *model.Table, st *script.Step) {
 // refuse.
 func (g *Generator) set(t *model.Table) script.Op {
 	s := t.Schema
-	op := script.Op{Ask: oribi.OpUpdate, Table: t.Name, Cells: make([][]byte, len(s.Columns)), Set: make([]bool, len(s.Columns))}
+	op := script.Op{Ask: oribi.OpUpdate, Table: t.Name, Cells: make([][]byte, len(s.Columns)),
+		Set: make([]bool, len(s.Columns))}
 	refused := g.seldom(30)
 	some := g.r.IntN(len(s.Columns))
 	for i := range s.Columns {
@@ -343,7 +346,8 @@ func (g *Generator) set(t *model.Table) script.Op {
 
 // rewrite returns a kind of step that rewrites a table, for a batch in the middle of it.
 func (g *Generator) rewrite() script.Kind {
-	kinds := []script.Kind{script.Flush, script.Flush, script.Flush, script.Flush, script.Merge, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major, script.Recompress}
+	kinds := []script.Kind{script.Flush, script.Flush, script.Flush, script.Flush, script.Merge, script.Merge,
+		script.Compact, script.Deltas, script.Minor, script.Major, script.Recompress}
 	if g.inside {
 		kinds = []script.Kind{script.Merge, script.Merge, script.Merge, script.Minor, script.Major, script.Recompress}
 	}

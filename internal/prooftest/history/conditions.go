@@ -25,9 +25,10 @@ func addCondition(b *oribi.Batch, t *oribi.Table, op *script.Op) {
 	b.If(t, key, tests...)
 }
 
-// condition returns a condition on a key, usually one that its row meets.
+// condition returns a condition on a key. Its row usually meets the condition.
 func (g *Generator) condition(t *model.Table, key, row [][]byte) script.Op {
-	op := script.Op{Ask: script.OpIf, Table: t.Name, Cells: make([][]byte, len(t.Schema.Columns)), Set: make([]bool, len(t.Schema.Columns))}
+	op := script.Op{Ask: script.OpIf, Table: t.Name, Cells: make([][]byte, len(t.Schema.Columns)),
+		Set: make([]bool, len(t.Schema.Columns))}
 	copy(op.Cells, key)
 	for i := range key {
 		op.Set[i] = true

@@ -35,7 +35,8 @@ func (r *Runner) copy() error {
 // compares it with the model, as of the newest commits and of some others, and writes to it.
 func (r *Runner) CompareCopy(fsys vfs.FS, dir string, c oribi.Copied) (err error) {
 	r.pass(c.Timestamp)
-	opts := &oribi.Options{FS: fsys, Manual: true, ErrorIfMissing: true, MemoryLimit: r.Script.Settings.Memory, Clock: mvcc.NewLogicalClock(mvcc.First)}
+	opts := &oribi.Options{FS: fsys, Manual: true, ErrorIfMissing: true, MemoryLimit: r.Script.Settings.Memory,
+		Clock: mvcc.NewLogicalClock(mvcc.First)}
 	if r.Script.Settings.Hybrid {
 		opts.Clock = mvcc.NewHybridClock(r.Wall.time)
 	}

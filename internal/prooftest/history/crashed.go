@@ -40,13 +40,15 @@ type Crashed struct {
 // runner.
 func (r *Runner) Crashed() *Crashed {
 	m := r.Model.Clone()
-	return &Crashed{Model: m, Least: m.Durable, inFlight: r.InFlight.Rebase(m), unsure: r.Unsure, altering: r.Altering, alteredFrom: r.alteredFrom,
+	return &Crashed{Model: m, Least: m.Durable, inFlight: r.InFlight.Rebase(m), unsure: r.Unsure,
+		altering: r.Altering, alteredFrom: r.alteredFrom,
 		Settings: r.Script.Settings, Wall: r.Wall}
 }
 
 // Runner returns a runner that has not opened the image yet.
 func (p *Crashed) Runner() *Runner {
-	return &Runner{Script: &script.Script{Settings: p.Settings}, Model: p.Model, dir: Dir, disk: p.Image, Wall: p.Wall.Clone(), ctx: context.Background()}
+	return &Runner{Script: &script.Script{Settings: p.Settings}, Model: p.Model, dir: Dir, disk: p.Image,
+		Wall: p.Wall.Clone(), ctx: context.Background()}
 }
 
 // Recover opens the image for reading and twice for writing, compares it each time, and continues
@@ -93,7 +95,9 @@ func (p *Crashed) Reader(timestamps []mvcc.Timestamp) (n int, err error) {
 
 // Look opens the store, determines which model it matches and with how many batches, comparing it
 // at timestamps, calls then unless it is nil, and closes the store.
-func (p *Crashed) Look(opts *oribi.Options, timestamps []mvcc.Timestamp, then func(*oribi.Store) error) (n int, m *model.Model, err error) {
+func (p *Crashed) Look(
+	opts *oribi.Options, timestamps []mvcc.Timestamp, then func(*oribi.Store) error,
+) (n int, m *model.Model, err error) {
 	s, err := oribi.Open(Dir, opts)
 	if err != nil {
 		return 0, nil, err
@@ -173,7 +177,8 @@ func (p *Crashed) adopt(r *Runner, n int, ts mvcc.Timestamp) error {
 
 // Format completes a store whose creation met the fault.
 func (p *Crashed) Format() error {
-	r := &Runner{Script: &script.Script{Settings: p.Settings}, Model: p.Model, dir: Dir, disk: p.Image, Mem: p.Image, Wall: p.Wall, ctx: context.Background()}
+	r := &Runner{Script: &script.Script{Settings: p.Settings}, Model: p.Model, dir: Dir, disk: p.Image, Mem: p.Image,
+		Wall: p.Wall, ctx: context.Background()}
 	opts := r.Options(p.Image)
 	opts.ErrorIfMissing = true
 	s, err := oribi.Open(Dir, opts)

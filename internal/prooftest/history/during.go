@@ -36,7 +36,9 @@ func (r *Runner) during(st *script.Step) error {
 	if r.Script.Settings.Manual() {
 		r.middle.set(st, func() {
 			inside = true
-			for _, do := range []func(){func() { err = r.flushInside(st, 59) }, write, func() { err = r.flushInside(st, 60) }} {
+			for _, do := range []func(){func() {
+				err = r.flushInside(st, 59)
+			}, write, func() { err = r.flushInside(st, 60) }} {
 				if err == nil {
 					do()
 				}

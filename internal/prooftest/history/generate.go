@@ -40,9 +40,14 @@ func NewGenerator(o script.Settings) *Generator {
 	if g.o.Keys == 0 {
 		g.o.Keys = 300
 	}
-	g.Weight = []Weighted{{script.Write, 500}, {script.Ingest, 25}, {script.UpdateWhere, 14}, {script.DeleteWhere, 8}, {script.DeleteRange, 7}, {script.Truncate, 4}, {script.Restore, 12}, {script.Get, 200}, {script.Find, 150}, {script.Count, 40}, {script.Many, 30}, {script.Begin, 40}, {script.Versions, 60}, {script.Diff, 60}, {script.Flush, 40}, {script.Merge, 20}, {script.Compact, 4},
-		{script.Deltas, 15}, {script.Minor, 10}, {script.Major, 20}, {script.Recompress, 8}, {script.UndoGC, 6}, {script.Maintain, 20},
-		{script.Check, 6}, {script.Hold, 2}, {script.Reopen, 4}, {script.ReadOnly, 2}, {script.Verify, 1}, {script.Create, 1}, {script.Drop, 1}, {script.Alter, 15}, {script.Rename, 6}}
+	g.Weight = []Weighted{{script.Write, 500}, {script.Ingest, 25}, {script.UpdateWhere, 14}, {script.DeleteWhere, 8},
+		{script.DeleteRange, 7}, {script.Truncate, 4}, {script.Restore, 12}, {script.Get, 200}, {script.Find, 150},
+		{script.Count, 40}, {script.Many, 30}, {script.Begin, 40}, {script.Versions, 60}, {script.Diff, 60},
+		{script.Flush, 40}, {script.Merge, 20}, {script.Compact, 4},
+		{script.Deltas, 15}, {script.Minor, 10}, {script.Major, 20}, {script.Recompress, 8},
+		{script.UndoGC, 6}, {script.Maintain, 20},
+		{script.Check, 6}, {script.Hold, 2}, {script.Reopen, 4}, {script.ReadOnly, 2}, {script.Verify, 1},
+		{script.Create, 1}, {script.Drop, 1}, {script.Alter, 15}, {script.Rename, 6}}
 	if !o.NoCrashes {
 		g.Weight = append(g.Weight, Weighted{script.Kill, 5}, Weighted{script.Cut, 5}, Weighted{script.Tear, 6})
 	}
@@ -59,7 +64,8 @@ func NewGenerator(o script.Settings) *Generator {
 // rowsets.
 func RandomSettings(seed uint64) script.Settings {
 	r := values.NewRand(seed ^ 0x5e77)
-	o := script.Settings{Seed: seed, Hybrid: r.IntN(2) == 0, FlushBytes: 1 << (14 + r.IntN(6)), RowSetBytes: 1 << (10 + r.IntN(7)), Keys: 1 << (3 + r.IntN(8))}
+	o := script.Settings{Seed: seed, Hybrid: r.IntN(2) == 0, FlushBytes: 1 << (14 + r.IntN(6)),
+		RowSetBytes: 1 << (10 + r.IntN(7)), Keys: 1 << (3 + r.IntN(8))}
 	if o.Hybrid && r.IntN(2) == 0 {
 		o.History = time.Hour
 	}
@@ -144,7 +150,8 @@ func (g *Generator) Next(r *Runner) script.Step {
 		st.Read = g.read(r)
 	}
 	switch st.Kind {
-	case script.Check, script.Verify, script.Copy, script.Maintain, script.Tick, script.Reopen, script.ReadOnly, script.Kill, script.Cut, script.Tear:
+	case script.Check, script.Verify, script.Copy, script.Maintain, script.Tick, script.Reopen, script.ReadOnly,
+		script.Kill, script.Cut, script.Tear:
 		st.Table = ""
 	}
 	return st
@@ -173,7 +180,8 @@ func (g *Generator) tick() time.Duration {
 	case 2, 3, 4, 5, 6, 7:
 		return -[]time.Duration{time.Microsecond, time.Second, 10 * time.Minute}[g.r.IntN(3)]
 	}
-	return []time.Duration{0, time.Microsecond, time.Millisecond, time.Second, time.Minute, 20 * time.Minute}[g.r.IntN(6)]
+	return []time.Duration{0, time.Microsecond, time.Millisecond, time.Second, time.Minute,
+		20 * time.Minute}[g.r.IntN(6)]
 }
 
 // create returns a step that creates a table, sometimes under the name of a dropped one.
@@ -220,7 +228,8 @@ func (g *Generator) key(t *model.Table) [][]byte {
 
 // Write returns a batch for one or several tables. A third of the batches use a key more than once.
 func (g *Generator) Write(r *Runner, names []string) script.Step {
-	st := script.Step{Kind: script.Write, Sync: g.r.IntN(4) == 0, As: []string{AsCells, AsCells, asRows, asVectors}[g.r.IntN(4)]}
+	st := script.Step{Kind: script.Write, Sync: g.r.IntN(4) == 0,
+		As: []string{AsCells, AsCells, asRows, asVectors}[g.r.IntN(4)]}
 	n := 1 + g.r.IntN(4)
 	switch g.r.IntN(12) {
 	case 0:
@@ -294,14 +303,17 @@ func (v *view) see(t *model.Table, op *script.Op) {
 // op returns an operation that usually succeeds, given whether the row exists.
 func (g *Generator) op(t *model.Table, key [][]byte, live bool, like *script.Op) script.Op {
 	s := t.Schema
-	fit := []oribi.Op{oribi.OpInsert, oribi.OpInsert, oribi.OpUpsert, oribi.OpInsertIgnore, oribi.OpUpsertIgnore, oribi.OpUpdateIgnore, oribi.OpDeleteIgnore}
+	fit := []oribi.Op{oribi.OpInsert, oribi.OpInsert, oribi.OpUpsert, oribi.OpInsertIgnore, oribi.OpUpsertIgnore,
+		oribi.OpUpdateIgnore, oribi.OpDeleteIgnore}
 	if live {
-		fit = []oribi.Op{oribi.OpUpdate, oribi.OpUpdate, oribi.OpUpsert, oribi.OpDelete, oribi.OpInsertIgnore, oribi.OpUpsertIgnore, oribi.OpUpdateIgnore, oribi.OpDeleteIgnore}
+		fit = []oribi.Op{oribi.OpUpdate, oribi.OpUpdate, oribi.OpUpsert, oribi.OpDelete, oribi.OpInsertIgnore,
+			oribi.OpUpsertIgnore, oribi.OpUpdateIgnore, oribi.OpDeleteIgnore}
 	}
 	if g.seldom(300) {
 		fit = []oribi.Op{oribi.OpInsert, oribi.OpUpdate, oribi.OpDelete}
 	}
-	op := script.Op{Ask: fit[g.r.IntN(len(fit))], Table: t.Name, Cells: make([][]byte, len(s.Columns)), Set: make([]bool, len(s.Columns))}
+	op := script.Op{Ask: fit[g.r.IntN(len(fit))], Table: t.Name, Cells: make([][]byte, len(s.Columns)),
+		Set: make([]bool, len(s.Columns))}
 	if like.Ask != 0 {
 		op.Ask = like.Ask
 		if op.Ask == oribi.OpInsert && live && !g.seldom(300) {
@@ -328,7 +340,8 @@ func (g *Generator) fill(t *model.Table, op *script.Op, key [][]byte, live bool,
 	if len(s.Columns) > s.Keys {
 		some += g.r.IntN(len(s.Columns) - s.Keys)
 	}
-	inserts := op.Ask != oribi.OpUpdate && op.Ask != oribi.OpUpdateIgnore && op.Ask != oribi.OpDelete && op.Ask != oribi.OpDeleteIgnore
+	inserts := op.Ask != oribi.OpUpdate && op.Ask != oribi.OpUpdateIgnore && op.Ask != oribi.OpDelete &&
+		op.Ask != oribi.OpDeleteIgnore
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		switch {
@@ -361,7 +374,7 @@ func (g *Generator) fill(t *model.Table, op *script.Op, key [][]byte, live bool,
 	}
 }
 
-// read chooses a timestamp: now, that of a commit, one between commits, or one slightly ahead.
+// read chooses a timestamp: now, of a commit, between commits, or slightly ahead of now.
 func (g *Generator) read(r *Runner) script.Read {
 	rd := script.Read{Limit: -1, Values: g.r.IntN(5) == 0}
 	if g.r.IntN(2) == 0 || len(r.Model.Commits) == 0 {

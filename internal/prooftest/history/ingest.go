@@ -25,7 +25,8 @@ func (g *Generator) ingest(t *model.Table, st *script.Step) {
 		if live := t.Row(key, mvcc.Max) != nil; live && !refused {
 			continue
 		}
-		op := script.Op{Ask: oribi.OpInsert, Table: t.Name, Cells: make([][]byte, len(t.Schema.Columns)), Set: make([]bool, len(t.Schema.Columns))}
+		op := script.Op{Ask: oribi.OpInsert, Table: t.Name, Cells: make([][]byte, len(t.Schema.Columns)),
+			Set: make([]bool, len(t.Schema.Columns))}
 		g.fill(t, &op, key, false, &like)
 		for i := range key { // an ingest does not assign values of an auto-incrementing column
 			op.Cells[i], op.Set[i] = key[i], true

@@ -84,7 +84,8 @@ func (r *Runner) latest(now time.Time) time.Time {
 // mustBeOld reports whether a read at ts must be refused. Transactions pin history.
 func (r *Runner) mustBeOld(rd *script.Read) bool {
 	o := &r.Script.Settings
-	return rd.AsOf && len(r.txs) == 0 && o.Hybrid && o.History > 0 && rd.At < mvcc.FromTime(r.Wall.time().Add(-o.History))
+	return rd.AsOf && len(r.txs) == 0 && o.Hybrid && o.History > 0 &&
+		rd.At < mvcc.FromTime(r.Wall.time().Add(-o.History))
 }
 
 // ended compares the result of a read with the permitted ones. done means that there are no rows to

@@ -58,7 +58,8 @@ func (r *Runner) reopen(st *script.Step) error {
 	return nil
 }
 
-// crash replaces the disk with what a crash leaves of it. The old store is closed on the old disk.
+// crash replaces the disk with the disk as a crash leaves it. The old store is closed on the old
+// disk.
 func (r *Runner) crash(st *script.Step) error {
 	defer r.Store.Close()
 	if r.crashes == nil {

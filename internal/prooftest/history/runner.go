@@ -9,7 +9,7 @@
 //		fmt.Println(history.Shrink(r.Script, 30*time.Second))
 //	}
 //
-// A Runner is not safe for concurrent use, except for what its field State guards.
+// A Runner is not safe for concurrent use, except for the fields that State guards.
 package history
 
 import (
@@ -35,7 +35,7 @@ const Dir = "/store"
 
 // Runner runs steps on a store and compares it with a model.
 type Runner struct {
-	Script *script.Script // the steps run so far; the last one is the one that failed
+	Script *script.Script // the steps run so far; the last one failed, if any did
 	Model  *model.Model
 	Counts Counts
 	Err    error // the first difference or failure
@@ -51,7 +51,7 @@ type Runner struct {
 	Store   *oribi.Store
 	ctx     context.Context
 
-	choices *rand.Rand // of background operations; nil: the store's own
+	choices *rand.Rand // of background operations; nil for the store's own choices
 
 	choosing sync.Mutex // guards choices while a store is open
 	inside   bool       // the present rewrite has a flush inside
@@ -78,7 +78,8 @@ func NewRunner(o script.Settings) *Runner { return NewCrashRunner(o, crashfs.New
 
 // NewCrashRunner opens an empty store on a disk.
 func NewCrashRunner(o script.Settings, disk *crashfs.FS) *Runner {
-	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: Dir, disk: disk, crashes: disk, Wall: NewWall(), ctx: context.Background()}
+	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: Dir, disk: disk, crashes: disk,
+		Wall: NewWall(), ctx: context.Background()}
 	r.Err = r.open()
 	return r
 }
@@ -91,14 +92,16 @@ type front func(disk vfs.FS) vfs.FS
 // power cuts.
 func NewDiskRunner(o script.Settings, disk vfs.FS, dir string) *Runner {
 	o.NoCrashes = true
-	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: dir, disk: disk, Wall: NewWall(), ctx: context.Background()}
+	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: dir, disk: disk,
+		Wall: NewWall(), ctx: context.Background()}
 	r.Err = r.open()
 	return r
 }
 
 // NewMemRunner opens an empty store in memory, through the file system that front returns.
 func NewMemRunner(o script.Settings, mem *vfs.Mem, front front) *Runner {
-	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: Dir, disk: mem, Mem: mem, front: front, Wall: NewWall(), ctx: context.Background()}
+	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: Dir, disk: mem, Mem: mem,
+		front: front, Wall: NewWall(), ctx: context.Background()}
 	for _, err := range []error{mem.Mkdir(Dir), mem.SyncDir("/")} {
 		if err != nil {
 			r.Err = err
@@ -112,7 +115,8 @@ func NewMemRunner(o script.Settings, mem *vfs.Mem, front front) *Runner {
 // ResumeRunner opens a store in memory that an earlier runner left, with its model and clock, over
 // a file system.
 func ResumeRunner(o script.Settings, m *model.Model, mem *vfs.Mem, w *Wall, front front) *Runner {
-	r := &Runner{Script: &script.Script{Settings: o}, Model: m, dir: Dir, disk: mem, Mem: mem, front: front, Wall: w, ctx: context.Background()}
+	r := &Runner{Script: &script.Script{Settings: o}, Model: m, dir: Dir, disk: mem, Mem: mem, front: front,
+		Wall: w, ctx: context.Background()}
 	r.Err = r.open()
 	return r
 }
@@ -126,7 +130,8 @@ func (r *Runner) OpenOn(disk *crashfs.FS) error {
 // Options returns the options with which the store is opened.
 func (r *Runner) Options(fsys vfs.FS) *oribi.Options {
 	o := &r.Script.Settings
-	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever,
+	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes,
+		History:         oribi.HistoryForever,
 		LogSegmentBytes: o.Segment, MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
 	keydir.Eager.Store(o.Eager) // also for concurrent histories: no result depends on it
 	if r.choices = nil; o.Shuffled || !o.Background {
@@ -216,7 +221,7 @@ func (r *Runner) Do(st script.Step) bool {
 	return r.Err == nil
 }
 
-// present sets the model's present time to that of the store.
+// present sets the model's present time to the store's.
 func (r *Runner) present() {
 	if r.Store == nil || len(r.Model.Tables) == 0 {
 		return
@@ -280,7 +285,8 @@ func (r *Runner) step(st *script.Step) error {
 		return r.diff(st)
 	case script.Maintain:
 		return r.maintain(st)
-	case script.Flush, script.Compact, script.Merge, script.Deltas, script.Minor, script.Major, script.Recompress, script.UndoGC:
+	case script.Flush, script.Compact, script.Merge, script.Deltas, script.Minor, script.Major,
+		script.Recompress, script.UndoGC:
 		return r.rewrite(st)
 	case script.Tick:
 		if st.Time < 0 { // the store's clock may have seen how late it was

@@ -6,8 +6,12 @@ import (
 
 // WriteHeavy returns weights for a history with many writes of each kind.
 func WriteHeavy() []Weighted {
-	return []Weighted{{script.Write, 40}, {script.Ingest, 4}, {script.UpdateWhere, 2}, {script.DeleteWhere, 1}, {script.DeleteRange, 1}, {script.Truncate, 1}, {script.Restore, 2}, {script.Begin, 6}, {script.Get, 4}, {script.Find, 5}, {script.Count, 1}, {script.Flush, 8}, {script.Merge, 4}, {script.Compact, 2}, {script.Deltas, 4}, {script.Minor, 2}, {script.Major, 3}, {script.Recompress, 2},
-		{script.UndoGC, 1}, {script.Check, 1}, {script.Verify, 1}, {script.Reopen, 2}, {script.ReadOnly, 1}, {script.Kill, 2}, {script.Create, 1}, {script.Drop, 1}, {script.Alter, 3}, {script.Rename, 1}}
+	return []Weighted{{script.Write, 40}, {script.Ingest, 4}, {script.UpdateWhere, 2}, {script.DeleteWhere, 1},
+		{script.DeleteRange, 1}, {script.Truncate, 1}, {script.Restore, 2}, {script.Begin, 6}, {script.Get, 4},
+		{script.Find, 5}, {script.Count, 1}, {script.Flush, 8}, {script.Merge, 4}, {script.Compact, 2},
+		{script.Deltas, 4}, {script.Minor, 2}, {script.Major, 3}, {script.Recompress, 2},
+		{script.UndoGC, 1}, {script.Check, 1}, {script.Verify, 1}, {script.Reopen, 2}, {script.ReadOnly, 1},
+		{script.Kill, 2}, {script.Create, 1}, {script.Drop, 1}, {script.Alter, 3}, {script.Rename, 1}}
 }
 
 // SmallSettings returns the settings of a short history with few keys and rows.
@@ -45,7 +49,8 @@ func InsideSettings(seed uint64) script.Settings {
 func NewInside(o script.Settings) *Generator {
 	g := NewGenerator(o)
 	g.inside = true
-	g.Weight = append(g.Weight, Weighted{script.Flush, 120}, Weighted{script.Deltas, 40}) // for compactions to have something to do
+	// for compactions to have something to do
+	g.Weight = append(g.Weight, Weighted{script.Flush, 120}, Weighted{script.Deltas, 40})
 	return g
 }
 
@@ -61,7 +66,10 @@ func TraceSettings(seed uint64) script.Settings {
 func NewTrace(o script.Settings) *Generator {
 	g := NewGenerator(o)
 	g.tables, g.widest = 2, 5
-	g.Weight = []Weighted{{script.Write, 640}, {script.Ingest, 25}, {script.UpdateWhere, 16}, {script.DeleteWhere, 10}, {script.DeleteRange, 6}, {script.Truncate, 4}, {script.Restore, 14}, {script.Begin, 40}, {script.Flush, 70}, {script.Deltas, 70}, {script.Merge, 40}, {script.Compact, 10}, {script.Minor, 30}, {script.Major, 35}, {script.Recompress, 15}, {script.UndoGC, 10},
+	g.Weight = []Weighted{{script.Write, 640}, {script.Ingest, 25}, {script.UpdateWhere, 16}, {script.DeleteWhere, 10},
+		{script.DeleteRange, 6}, {script.Truncate, 4}, {script.Restore, 14}, {script.Begin, 40}, {script.Flush, 70},
+		{script.Deltas, 70}, {script.Merge, 40}, {script.Compact, 10}, {script.Minor, 30}, {script.Major, 35},
+		{script.Recompress, 15}, {script.UndoGC, 10},
 		{script.Alter, 12}, {script.Rename, 8}, {script.Drop, 2}, {script.Reopen, 8}}
 	return g
 }
@@ -73,13 +81,15 @@ func NewCopies(o script.Settings) *Generator {
 	return g
 }
 
-// NewChurn returns a generator of histories in which the same few rows are deleted and come back, by
-// writes and ingests, between flushes and compactions. No table is altered or dropped.
+// NewChurn returns a generator of histories in which the same few rows are deleted and come back,
+// by writes and ingests, between flushes and compactions. No table is altered or dropped.
 func NewChurn(o script.Settings) *Generator {
 	g := NewGenerator(o)
 	g.tables, g.widest = 1+int(o.Seed%2), 5
-	g.Weight = []Weighted{{script.Write, 300}, {script.Ingest, 120}, {script.UpdateWhere, 10}, {script.DeleteWhere, 30}, {script.DeleteRange, 20}, {script.Truncate, 30}, {script.Restore, 20},
-		{script.Flush, 120}, {script.Deltas, 90}, {script.Minor, 15}, {script.Major, 20}, {script.Merge, 15}, {script.Compact, 6}, {script.Recompress, 6}, {script.UndoGC, 6}, {script.Reopen, 20}}
+	g.Weight = []Weighted{{script.Write, 300}, {script.Ingest, 120}, {script.UpdateWhere, 10}, {script.DeleteWhere, 30},
+		{script.DeleteRange, 20}, {script.Truncate, 30}, {script.Restore, 20},
+		{script.Flush, 120}, {script.Deltas, 90}, {script.Minor, 15}, {script.Major, 20}, {script.Merge, 15},
+		{script.Compact, 6}, {script.Recompress, 6}, {script.UndoGC, 6}, {script.Reopen, 20}}
 	return g
 }
 
@@ -92,12 +102,14 @@ func LargeSettings(seed uint64) script.Settings {
 	return o
 }
 
-// NewLarge returns a generator of histories of large write batches on tables that do not change, with
-// many flushes of rows and of deltas.
+// NewLarge returns a generator of histories of large write batches on tables that do not change,
+// with many flushes of rows and of deltas.
 func NewLarge(o script.Settings) *Generator {
 	g := NewGenerator(o)
 	g.tables, g.widest = 1+int(o.Seed%2), 5
-	g.Weight = []Weighted{{script.Write, 400}, {script.Ingest, 40}, {script.UpdateWhere, 20}, {script.DeleteWhere, 4}, {script.DeleteRange, 10}, {script.Restore, 2},
-		{script.Flush, 60}, {script.Deltas, 100}, {script.Minor, 15}, {script.Major, 8}, {script.Merge, 6}, {script.UndoGC, 3}, {script.Reopen, 6}}
+	g.Weight = []Weighted{{script.Write, 400}, {script.Ingest, 40}, {script.UpdateWhere, 20}, {script.DeleteWhere, 4},
+		{script.DeleteRange, 10}, {script.Restore, 2},
+		{script.Flush, 60}, {script.Deltas, 100}, {script.Minor, 15}, {script.Major, 8}, {script.Merge, 6},
+		{script.UndoGC, 3}, {script.Reopen, 6}}
 	return g
 }

@@ -19,8 +19,9 @@ type transaction struct {
 // mostTransactions is the number of transactions that are open at the same time.
 const mostTransactions = 3
 
-// inTransaction makes a step of a transaction. A step of one that is not open does nothing. Reads and
-// writes that fail for another reason than the state of the rows end the transaction.
+// inTransaction makes a step of a transaction. If the transaction is not open, the step does
+// nothing. Reads and writes that fail for another reason than the state of the rows end the
+// transaction.
 func (r *Runner) inTransaction(st *script.Step) (err error) {
 	open := r.txs[st.Tx]
 	switch {
@@ -71,7 +72,8 @@ func (r *Runner) begin(st *script.Step) error {
 	}
 	if tx.Timestamp() < r.Model.Newest() {
 		tx.Rollback()
-		return fmt.Errorf("the transaction reads the state at %d, the newest batch is at %d", uint64(tx.Timestamp()), uint64(r.Model.Newest()))
+		return fmt.Errorf("the transaction reads the state at %d, the newest batch is at %d",
+			uint64(tx.Timestamp()), uint64(r.Model.Newest()))
 	}
 	r.pass(tx.Timestamp())
 	r.answered(tx.Timestamp())
@@ -243,8 +245,8 @@ func (g *Generator) transactionStep(r *Runner, st *script.Step, t *model.Table) 
 	}
 }
 
-// beforeChange ends the transactions that have written to a table before it is dropped or its schema
-// is changed, and prepares the others for the change.
+// beforeChange ends the transactions that have written to a table before it is dropped or its
+// schema is changed, and prepares the others for the change.
 func (r *Runner) beforeChange(st *script.Step) {
 	t := r.Model.Tables[st.Table]
 	r.rollbackAll(func(x *model.Tx) bool { return x.Writes(t) })

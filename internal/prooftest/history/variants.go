@@ -45,7 +45,8 @@ func Variants() []Variant {
 		{Name: "large MemRowSets", adapt: func(o *script.Settings) { o.FlushBytes = 64 << 20 }},
 		{Name: "small rowsets", adapt: func(o *script.Settings) { o.RowSetBytes = 1 << 10 }},
 		{Name: "large rowsets", adapt: func(o *script.Settings) { o.RowSetBytes = 32 << 20 }},
-		{Name: "little memory and cache", adapt: func(o *script.Settings) { o.Memory = 64 << 20 }}, // its quarter bounds a write batch
+		// its quarter bounds a write batch
+		{Name: "little memory and cache", adapt: func(o *script.Settings) { o.Memory = 64 << 20 }},
 		{Name: "much memory and cache", adapt: func(o *script.Settings) { o.Memory = 1 << 30 }},
 		{Name: "background work", adapt: background("", 1<<14)},
 		{Name: "background work without merges", adapt: background("none", 1<<13)},
@@ -60,7 +61,9 @@ func Variants() []Variant {
 		{Name: "default columns", column: func(c *schema.Column) {
 			c.BlockBytes, c.Encoding, c.Compression = 0, schema.Auto, schema.DefaultCompression
 		}},
-		{Name: "plain columns under zlib", column: func(c *schema.Column) { c.Encoding, c.Compression = schema.Plain, schema.Zlib }},
+		{Name: "plain columns under zlib", column: func(c *schema.Column) {
+			c.Encoding, c.Compression = schema.Plain, schema.Zlib
+		}},
 		{Name: "rows never moved", moves: never},
 		{Name: "a flush after each batch", moves: always},
 	}
@@ -79,7 +82,8 @@ func (v *Variant) Of(s *script.Script) *script.Script {
 			st = script.Step{Kind: script.Reopen}
 		case script.Create, script.Alter:
 			v.relay(&st)
-		case script.Flush, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major, script.Recompress, script.UndoGC, script.Maintain:
+		case script.Flush, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major, script.Recompress,
+			script.UndoGC, script.Maintain:
 			if v.moves == never {
 				continue
 			}
@@ -159,13 +163,14 @@ func equal(s *script.Script) (total Counts, failed *script.Script, err error) {
 			for at < min(len(first), len(r.answers)) && first[at] == r.answers[at] {
 				at++
 			}
-			return total, script, fmt.Errorf("%s: %d answers, the first that differs is %d of %d", v.Name, len(r.answers), at, len(first))
+			return total, script, fmt.Errorf("%s: %d answers, the first that differs is %d of %d", v.Name,
+				len(r.answers), at, len(first))
 		}
 	}
 	return total, nil, nil
 }
 
-// answered records a result of the store, for comparison with those of other variants.
+// answered records a result of the store, for comparison with the results of other variants.
 func (r *Runner) answered(values ...any) {
 	r.answers = append(r.answers, xxh3.HashString(fmt.Sprintln(values...)))
 }

@@ -102,7 +102,8 @@ func (r *Runner) diff(st *script.Step) error {
 		if done, err := r.ended(&from, may, err); done || err != nil {
 			return err
 		}
-		got = append(got, fmt.Sprintf("%v %s: %s -> %s", c.Kind, script.CellsText(c.Key, nil, " "), script.CellsText(c.Before, nil, " "), script.CellsText(c.After, nil, " ")))
+		got = append(got, fmt.Sprintf("%v %s: %s -> %s", c.Kind, script.CellsText(c.Key, nil, " "),
+			script.CellsText(c.Before, nil, " "), script.CellsText(c.After, nil, " ")))
 	}
 	if may&rows == 0 || r.mustBeOld(&from) {
 		return fmt.Errorf("%d differences, want an error", len(got))

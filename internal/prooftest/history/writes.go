@@ -214,7 +214,8 @@ func (r *Runner) addVectors(b *oribi.Batch, ops []script.Op) bool {
 		return false
 	}
 	for i := range ops {
-		if ops[i].Ask != first.Ask || ops[i].Table != first.Table || !slices.Equal(ops[i].Set, first.Set) || r.Model.Malformed(&ops[i]) {
+		if ops[i].Ask != first.Ask || ops[i].Table != first.Table ||
+			!slices.Equal(ops[i].Set, first.Set) || r.Model.Malformed(&ops[i]) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // element is a value that one transaction writes once.
 type element int64
 
-// transaction is what a committed transaction has read and written. Its begin and end are positions
+// transaction has the reads and writes of a committed transaction. Its begin and end are positions
 // on a clock of all goroutines.
 type transaction struct {
 	begin, end int64
@@ -53,15 +53,15 @@ type graph struct {
 //
 //	wr   a read comes after the transaction that wrote an element which it sees
 //	rw   a read comes before the transaction that wrote an element which it does not see, or
-//	     deleted one which it sees
+//	     deleted an element which it sees
 //	ww   the elements of a list are in the order of the transactions that appended them
 //	time a transaction comes before those that began after its end
 //
 // and there is an order unless there is a cycle. A deleted element that a read does not see says
 // nothing: the read may come before or after both.
 //
-// last is the transaction that read everything at the end: an element that it does not see was lost,
-// unless it was deleted.
+// last is the transaction that read everything at the end: an element that it does not see was
+// lost, unless it was deleted.
 func check(txs []transaction, last transaction) error {
 	g := &graph{txs: append(slices.Clone(txs), last)}
 	g.edges = make([][]dependency, len(g.txs), 2*len(g.txs))
@@ -103,7 +103,8 @@ func (g *graph) addLists() error {
 		for i, e := range order {
 			w, ok := writer[e]
 			if !ok || g.txs[w].append[e] != list || found[e] {
-				return fmt.Errorf("list %d has element %d, which no transaction that committed has appended once", list, e)
+				return fmt.Errorf("list %d has element %d, which no transaction that committed has appended once", list,
+					e)
 			}
 			if found[e] = true; i > 0 {
 				g.add(writer[order[i-1]], w, fmt.Sprintf("ww list %d", list))
@@ -195,14 +196,16 @@ func (g *graph) addTime() {
 		}
 	}
 	for i, tx := range g.txs {
-		k, _ := slices.BinarySearchFunc(order, tx.begin, func(j int, begin int64) int { return int(g.txs[j].end - begin) })
+		k, _ := slices.BinarySearchFunc(order, tx.begin, func(j int, begin int64) int {
+			return int(g.txs[j].end - begin)
+		})
 		if k > 0 {
 			g.add(first+k-1, i, "time")
 		}
 	}
 }
 
-// cycle returns the nodes of a cycle, nil if there is none.
+// cycle returns the nodes of a cycle, or nil.
 func (g *graph) cycle() []int {
 	const unseen, open, done = 0, 1, 2
 	state := make([]int8, len(g.edges))

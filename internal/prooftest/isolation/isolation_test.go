@@ -22,7 +22,7 @@ func TestCheckFindsAnomalies(t *testing.T) {
 		name string
 		txs  []transaction
 		last transaction
-		want string // in the error; empty: there is no anomaly
+		want string // in the error; empty without an anomaly
 	}{
 		{"serial", []transaction{
 			{end: 10, append: adds(1), lists: []listRead{list()}},
@@ -43,7 +43,8 @@ func TestCheckFindsAnomalies(t *testing.T) {
 		}, transaction{sets: []setRead{all(1, 2)}}, "cycle"},
 		{"write skew by a deleted row", []transaction{
 			{end: 5, adds: adds(1)},
-			{begin: 6, end: 10, gone: []element{1}, append: adds(3), lists: []listRead{list()}, sets: []setRead{all(1)}},
+			{begin: 6, end: 10, gone: []element{1}, append: adds(3),
+				lists: []listRead{list()}, sets: []setRead{all(1)}},
 			{begin: 6, end: 11, append: adds(4), lists: []listRead{list(3)}, sets: []setRead{all(1)}},
 		}, transaction{lists: []listRead{list(3, 4)}, sets: []setRead{all()}}, "cycle"},
 		{"phantom", []transaction{
@@ -62,7 +63,8 @@ func TestCheckFindsAnomalies(t *testing.T) {
 			{end: 11, append: adds(2), lists: []listRead{list(1)}},
 			{end: 12, lists: []listRead{list(2)}},
 		}, transaction{lists: []listRead{list(1, 2)}}, "read as"},
-		{"row that was added and lost", []transaction{{end: 10, adds: adds(1)}}, transaction{sets: []setRead{all()}}, "cycle"},
+		{"row that was added and lost", []transaction{{end: 10, adds: adds(1)}},
+			transaction{sets: []setRead{all()}}, "cycle"},
 		{"row deleted twice", []transaction{
 			{end: 10, adds: adds(1)},
 			{end: 11, gone: []element{1}, sets: []setRead{all(1)}},
@@ -87,7 +89,8 @@ func TestTransactionsAreSerializable(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed+i, err)
 		}
-		total.Transactions, total.Conflicts, total.Reads = total.Transactions+c.Transactions, total.Conflicts+c.Conflicts, total.Reads+c.Reads
+		total.Transactions, total.Conflicts, total.Reads = total.Transactions+c.Transactions,
+			total.Conflicts+c.Conflicts, total.Reads+c.Reads
 	}
 	t.Logf("%+v", total)
 	if total.Conflicts == 0 || total.Reads == 0 {

@@ -1,5 +1,5 @@
-// Package isolation runs concurrent transactions and checks, without regard to timestamps, that some
-// order of them explains all that they have read.
+// Package isolation runs concurrent transactions and checks, without regard to timestamps, that
+// some order of them explains all that they have read.
 //
 // Transactions read and append to lists, each in one row, and read, add to and delete from sets,
 // whose elements are rows that are read by ranges of keys. Each element is written once. So what a
@@ -65,8 +65,8 @@ type run struct {
 	counts Counts
 }
 
-// Run runs about so many transactions in some goroutines. The error says what no order of them
-// explains.
+// Run runs about so many transactions in some goroutines. The error describes reads that no order
+// of the transactions explains.
 func Run(seed uint64, transactions int) (Counts, error) {
 	r, err := open()
 	if err != nil {
@@ -113,8 +113,10 @@ func open() (*run, error) {
 		err = errors.Join(err, e)
 		return t
 	}
-	r.lists = create("lists", []schema.Column{{Name: "list", Type: schema.Int32}, {Name: "elements", Type: schema.Binary}}, 1)
-	r.sets = create("sets", []schema.Column{{Name: "set", Type: schema.Int32}, {Name: "element", Type: schema.Int64}}, 2)
+	r.lists = create("lists", []schema.Column{{Name: "list", Type: schema.Int32},
+		{Name: "elements", Type: schema.Binary}}, 1)
+	r.sets = create("sets", []schema.Column{{Name: "set", Type: schema.Int32}, {Name: "element", Type: schema.Int64}},
+		2)
 	if err != nil {
 		store.Close()
 		return nil, err
@@ -220,7 +222,8 @@ func (r *run) operation(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
 	return nil
 }
 
-// list reads a list. The elements that the transaction itself has appended are not part of the read.
+// list reads a list. The elements that the transaction itself has appended are not part of the
+// read.
 func (r *run) list(tx *oribi.Tx, t *transaction, list int) (seen []element, err error) {
 	row, err := tx.Get(r.lists, list)
 	if err != nil && !errors.Is(err, oribi.ErrNotFound) {
@@ -244,8 +247,8 @@ func isIn(m map[element]int, e element) bool {
 	return ok
 }
 
-// scan reads the elements of a set in [from, to), and records the read up to where the loop ends. What
-// the transaction itself has added or deleted is not part of the read.
+// scan reads the elements of a set in [from, to), and records the read up to where the loop ends.
+// Elements that the transaction itself has added or deleted are not part of the read.
 func (r *run) scan(tx *oribi.Tx, t *transaction, set int, from, to element) func(func(element, error) bool) {
 	return func(yield func(element, error) bool) {
 		read := setRead{set: set, from: from, to: to, seen: map[element]bool{}}
@@ -257,7 +260,8 @@ func (r *run) scan(tx *oribi.Tx, t *transaction, set int, from, to element) func
 				delete(read.seen, e)
 			}
 		}
-		for row, err := range tx.Scan(r.sets, oribi.From(oribi.Key{set, int64(from)}), oribi.To(oribi.Key{set, int64(to)})).Rows() {
+		for row, err := range tx.Scan(r.sets, oribi.From(oribi.Key{set, int64(from)}),
+			oribi.To(oribi.Key{set, int64(to)})).Rows() {
 			if err != nil {
 				yield(0, err)
 				return

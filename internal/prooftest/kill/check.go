@@ -18,10 +18,10 @@ type killRun struct {
 	stamps  []uint64    // acknowledged timestamps, of a prefix of batches
 
 	rows killEvent // of a load into table b, in the order of the file
-	per  int       // rows per batch of the load; 0: no load
+	per  int       // rows per batch of the load; 0 without a load
 	all  bool      // the load completed
 
-	scratch []int64 // possible row counts of table c; nil: unchanged
+	scratch []int64 // possible row counts of table c; nil if it is unchanged
 }
 
 func (r *killRun) inDoubt() bool {
@@ -172,7 +172,8 @@ func (l *killLife) resolve(r *killRun, a, b []string) error {
 			}
 		}
 		if total := len(r.rows.changes); n != total && (r.all || n%r.per != 0) {
-			return fmt.Errorf("the table has %d of the %d rows of a load in batches of %d; completed: %v", n, total, r.per, r.all)
+			return fmt.Errorf("the table has %d of the %d rows of a load in batches of %d; completed: %v", n, total,
+				r.per, r.all)
 		}
 		r.rows.changes = r.rows.changes[:n]
 		l.model.adopt(r.rows)

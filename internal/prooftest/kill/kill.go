@@ -74,7 +74,8 @@ const killSteps = 8
 // Run runs the history. It returns an error for a wrong answer and for a process that failed; the
 // error then names the directory in which the store is kept.
 func (k Life) Run() (Counts, error) {
-	l := &killLife{Life: k, rng: rand.New(rand.NewPCG(k.Seed, 7)), store: filepath.Join(k.Dir, "store"), model: newKillModel(),
+	l := &killLife{Life: k, rng: rand.New(rand.NewPCG(k.Seed, 7)),
+		store: filepath.Join(k.Dir, "store"), model: newKillModel(),
 		within: map[string]time.Duration{}, upTo: map[string]int{}, tracer: findTracer(k.Dir)}
 	err := l.begin()
 	for n := int64(0); err == nil && l.counts.Kills < k.Kills; n++ {
@@ -170,7 +171,8 @@ func (l *killLife) step() error {
 		kind := []string{"merge", "merge", "major", "minor", "recompress", "undo-gc"}[l.rng.IntN(6)]
 		_, err = l.tend("compact", "table", "compact", l.store, l.anyTable(), "--kind", kind)
 	default:
-		change := []string{"compression s=zlib", "compression s=none", "compression s=dense", "encoding s=plain", "encoding s=dict", "encoding n=rle", "encoding n=plain"}[l.rng.IntN(7)]
+		change := []string{"compression s=zlib", "compression s=none", "compression s=dense", "encoding s=plain",
+			"encoding s=dict", "encoding n=rle", "encoding n=plain"}[l.rng.IntN(7)]
 		flag, value, _ := strings.Cut(change, " ")
 		_, err = l.tend("alter", "table", "alter", l.store, l.anyTable(), "--"+flag, value)
 	}
@@ -260,7 +262,8 @@ func (l *killLife) load(r *killRun) error {
 	if r.rows, err = l.model.writeRows(l.rng, input, 1+l.rng.IntN(400)); err != nil {
 		return err
 	}
-	out, err := l.tend("load", "table", "load", l.store, killTables[1], input, "--mode", "upsert", "--batch", fmt.Sprint(r.per))
+	out, err := l.tend("load", "table", "load", l.store, killTables[1], input, "--mode",
+		"upsert", "--batch", fmt.Sprint(r.per))
 	r.all = !out.killed
 	return err
 }

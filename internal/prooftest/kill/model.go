@@ -181,7 +181,8 @@ func (g *killBatch) line(large bool) string {
 	}
 	if large {
 		for range 40 {
-			g.put("upsert", g.rng.IntN(2), wideKey+g.rng.Int64N(wideKeys), killRow{n: g.event.n, s: killText(g.rng, 60_000)}, true, true)
+			g.put("upsert", g.rng.IntN(2), wideKey+g.rng.Int64N(wideKeys),
+				killRow{n: g.event.n, s: killText(g.rng, 60_000)}, true, true)
 		}
 	} else {
 		for range 1 + g.rng.IntN(8) {
@@ -255,7 +256,7 @@ func (g *killBatch) change(c killChange) {
 }
 
 // writeRows writes rows with distinct keys for a load into table b, in random order. An empty text
-// keeps that of an existing row.
+// keeps the text of an existing row.
 func (m *killModel) writeRows(rng *rand.Rand, name string, rows int) (e killEvent, err error) {
 	e.n = m.next
 	m.next++

@@ -28,7 +28,8 @@ func BuildCommand(dir string) (binary string, err error) {
 
 // killCalls are the system calls at which processes are killed: those that change the disk, and
 // some others. Calls listed twice are chosen twice as often.
-var killCalls = []string{"pwrite64", "pwrite64", "fdatasync", "fdatasync", "write", "fsync", "fallocate", "ftruncate", "renameat", "unlinkat", "openat", "mkdirat", "flock"}
+var killCalls = []string{"pwrite64", "pwrite64", "fdatasync", "fdatasync", "write", "fsync", "fallocate", "ftruncate",
+	"renameat", "unlinkat", "openat", "mkdirat", "flock"}
 
 // findTracer returns the path of strace, or "" if it is not installed or cannot kill processes on
 // entry to a system call.
@@ -135,7 +136,8 @@ type killOutcome struct {
 }
 
 func (o *killOutcome) unexpected() error {
-	return fmt.Errorf("oribi %s: exit code %d: %s%s", strings.Join(o.args, " "), o.code, cut(string(o.out)), cut(o.errs))
+	return fmt.Errorf("oribi %s: exit code %d: %s%s", strings.Join(o.args, " "), o.code,
+		cut(string(o.out)), cut(o.errs))
 }
 
 func cut(s string) string {
@@ -172,7 +174,8 @@ func (l *killLife) run(p killPlan, args ...string) (killOutcome, error) {
 		defer time.AfterFunc(p.after, out.kill).Stop()
 	}
 	_ = cmd.Wait() // cmd.ProcessState has the result
-	o.out, o.errs, o.code, o.killed = out.text.Bytes(), errs.String(), cmd.ProcessState.ExitCode(), cmd.ProcessState.String() == killedBy
+	o.out, o.errs, o.code, o.killed = out.text.Bytes(), errs.String(), cmd.ProcessState.ExitCode(),
+		cmd.ProcessState.String() == killedBy
 	switch {
 	case ctx.Err() != nil:
 		return o, fmt.Errorf("oribi %s: did not end in %v", strings.Join(args, " "), killHang)

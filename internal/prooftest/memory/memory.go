@@ -25,8 +25,8 @@ import (
 )
 
 // Store loads a store with many times its memory limit, updates more data than the limit, scans it
-// salvages it with damage in each rowset, and compacts it, in phases. Each phase runs in a separate process and measures that process. The
-// scans compare every row with its expected value.
+// salvages it with damage in each rowset, and compacts it, in phases. Each phase runs in a separate
+// process and measures that process. The scans compare every row with its expected value.
 //
 // There are two tables of about equal size: "long" with strings of up to 48 KiB, "wide" with 25
 // columns of random numbers and short strings. Rows are written in random key order, so that every
@@ -118,8 +118,9 @@ func (m Store) Run(phase string) (err error) {
 	case "scan salvaged":
 		dir, phase = m.salvaged(), "scan"
 	}
-	s, err := oribi.Open(dir, &oribi.Options{MemoryLimit: m.Limit, History: oribi.HistoryForever, ErrorIfMissing: phase != "load",
-		Manual: phase == "compact", ReadOnly: phase == "scan"})
+	s, err := oribi.Open(dir, &oribi.Options{MemoryLimit: m.Limit, History: oribi.HistoryForever,
+		ErrorIfMissing: phase != "load",
+		Manual:         phase == "compact", ReadOnly: phase == "scan"})
 	if err != nil {
 		return err
 	}

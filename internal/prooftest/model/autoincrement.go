@@ -31,7 +31,7 @@ func (t *Table) given(op *script.Op, next map[*Table]int64) (_ *script.Op, value
 	return &with, next[t]
 }
 
-// raise updates the highest auto-incremented value with that of an inserted key.
+// raise updates the highest auto-incremented value with the value in an inserted key.
 func (t *Table) raise(key [][]byte) {
 	if c := t.Schema.AutoIncrement(); c >= 0 {
 		t.highest = max(t.highest, int64(binary.LittleEndian.Uint64(key[c])))

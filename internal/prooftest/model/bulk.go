@@ -29,7 +29,8 @@ func (t *Table) filter(rd *script.Read) func(row [][]byte) bool {
 		tests = append(tests, batch.Predicate{Type: s.Columns[test.Column].Type, Op: test.Op, Values: test.Values})
 	}
 	return func(row [][]byte) bool {
-		if rd.From != nil && CompareKeys(s, row[:s.Keys], rd.From) < 0 || rd.To != nil && CompareKeys(s, row[:s.Keys], rd.To) >= 0 {
+		if rd.From != nil && CompareKeys(s, row[:s.Keys], rd.From) < 0 ||
+			rd.To != nil && CompareKeys(s, row[:s.Keys], rd.To) >= 0 {
 			return false
 		}
 		for i := range tests {
@@ -52,7 +53,8 @@ func (t *Table) BulkOps(st *script.Step) (ops []script.Op) {
 		rows = t.Matching(&rd)
 	}
 	for _, row := range rows {
-		op := script.Op{Ask: oribi.OpDeleteIgnore, Table: t.Name, Cells: make([][]byte, len(row)), Set: make([]bool, len(row))}
+		op := script.Op{Ask: oribi.OpDeleteIgnore, Table: t.Name,
+			Cells: make([][]byte, len(row)), Set: make([]bool, len(row))}
 		if st.Kind == script.UpdateWhere {
 			op.Ask = oribi.OpUpdateIgnore
 			copy(op.Cells, st.Ops[0].Cells)
@@ -82,8 +84,8 @@ func (t *Table) RefusesSet(st *script.Step) bool {
 	return false
 }
 
-// Restored returns the outcome of a Restore to ts: each row that differs from what it was then is
-// again as it was.
+// Restored returns the outcome of a Restore to ts: each row that differs from its state at ts is
+// set to that state.
 func (t *Table) Restored(ts mvcc.Timestamp) *Outcome {
 	o := &Outcome{Refused: -1}
 	for _, r := range t.Order {

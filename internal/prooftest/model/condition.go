@@ -29,7 +29,8 @@ func (t *Table) After(m *Model, key [][]byte, ops []script.Op) (row [][]byte, re
 	}
 	for i := range ops {
 		op := &ops[i]
-		if op.Table != t.Name || op.Condition() || m.Malformed(op) || KeyText(op.Cells[:t.Schema.Keys]) != KeyText(key) {
+		if op.Table != t.Name || op.Condition() || m.Malformed(op) ||
+			KeyText(op.Cells[:t.Schema.Keys]) != KeyText(key) {
 			continue
 		}
 		if row, _, refused = t.Decide(op, row); refused {

@@ -82,7 +82,7 @@ func (m *Model) Create(name string, s *schema.Schema) {
 // Drop removes a table.
 func (m *Model) Drop(name string) { delete(m.Tables, name) }
 
-// Rename changes a table's name to one that no table has.
+// Rename changes a table's name to a name that no table has.
 func (m *Model) Rename(from, to string) {
 	t := m.Tables[from]
 	delete(m.Tables, from)
@@ -136,7 +136,8 @@ func (m *Model) Truncate(n int) {
 }
 
 // Flushed records that the table's files contain all changes of the first n commits to it. A flush
-// syncs the log up to what it writes, so the last of these commits and all before it are durable.
+// syncs the log up to the last change that it writes, so the last of these commits and all before
+// it are durable.
 func (m *Model) Flushed(t *Table, n int) {
 	for i := n - 1; i >= m.Durable; i-- {
 		if m.Commits[i].in[t] {
@@ -151,7 +152,8 @@ func (m *Model) Clone() *Model {
 	c := &Model{Tables: map[string]*Table{}, Durable: m.Durable, Now: m.Now}
 	tables, rows := map[*Table]*Table{}, map[*Row]*Row{}
 	for name, t := range m.Tables {
-		ct := &Table{Name: t.Name, Schema: t.Schema, highest: t.highest, ByKey: make(map[string]*Row, len(t.ByKey)), digests: maps.Clone(t.digests), newest: t.newest,
+		ct := &Table{Name: t.Name, Schema: t.Schema, highest: t.highest, ByKey: make(map[string]*Row, len(t.ByKey)),
+			digests: maps.Clone(t.digests), newest: t.newest,
 			model: c, rules: slices.Clone(t.rules)}
 		c.Tables[name], tables[t] = ct, ct
 		for _, r := range t.Order {
@@ -212,8 +214,8 @@ func (t *Table) row(key string, cells [][]byte) *Row {
 	return r
 }
 
-// At returns the row's cells as of ts; nil when the row did not exist then, or was expired. mvcc.Max
-// is the present time.
+// At returns the row's cells as of ts; nil when the row did not exist then, or was expired.
+// mvcc.Max is the present time.
 func (r *Row) At(ts mvcc.Timestamp) [][]byte {
 	v := r.stored(ts)
 	return r.table.aliveSince(v, r.table.time(ts))

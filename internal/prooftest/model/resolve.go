@@ -40,7 +40,7 @@ func (o *Outcome) Rows() int64 { return int64(len(o.Changes)) }
 type rowChange struct {
 	table *Table
 	key   string
-	cells [][]byte // at least those of the key
+	cells [][]byte // at least the key's
 	row   [][]byte
 }
 

@@ -56,7 +56,8 @@ type Survey struct {
 
 // SurveyStore reads all tables of a store at all the given timestamps.
 func SurveyStore(s *oribi.Store, timestamps []mvcc.Timestamp) (*Survey, error) {
-	v := &Survey{Timestamps: timestamps, Tables: map[string][][16]byte{}, skip: map[mvcc.Timestamp]bool{}, Future: map[mvcc.Timestamp]bool{}}
+	v := &Survey{Timestamps: timestamps, Tables: map[string][][16]byte{}, skip: map[mvcc.Timestamp]bool{},
+		Future: map[mvcc.Timestamp]bool{}}
 	sn, err := s.Snapshot(context.Background())
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func SurveyStore(s *oribi.Store, timestamps []mvcc.Timestamp) (*Survey, error) {
 }
 
 // SurveyTimestamps returns the timestamps for a survey that decides how many commits after the
-// first n survived: those of the n-th commit and all later ones, and mvcc.Max.
+// first n survived: the timestamps of the n-th commit and all later ones, and mvcc.Max.
 func (m *Model) SurveyTimestamps(n int) []mvcc.Timestamp {
 	var out []mvcc.Timestamp
 	for _, c := range m.Commits[max(n-1, 0):] {
@@ -164,10 +165,11 @@ func (m *Model) Survivors(v *Survey, n int, inFlight *Outcome, unsure string) (i
 			return k, nil
 		}
 		if k <= all || whole == nil {
-			whole = err // in the end that of k = all
+			whole = err // in the end the error with k = all
 		}
 	}
-	return 0, fmt.Errorf("the rows match no number of commits from %d to %d; compared with the first %d: %w", n, len(m.Commits), all, whole)
+	return 0, fmt.Errorf("the rows match no number of commits from %d to %d; compared with the first %d: %w",
+		n, len(m.Commits), all, whole)
 }
 
 // Verified runs the store's deep Verify and returns its error, else its first finding as an
@@ -185,7 +187,8 @@ func Verified(s *oribi.Store) error {
 	return err
 }
 
-// SampleTimestamps returns the timestamp of a random commit, if there is one, and mvcc.Max.
+// SampleTimestamps returns mvcc.Max and, unless there are no commits, the timestamp of a random
+// commit.
 func (m *Model) SampleTimestamps(rng *rand.Rand) []mvcc.Timestamp {
 	if len(m.Commits) == 0 {
 		return []mvcc.Timestamp{mvcc.Max}

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Tx is the model of a transaction: the state of its beginning with its own writes applied, and what
-// it has read.
+// Tx is the model of a transaction: the state of its beginning with its own writes applied, and its
+// reads.
 type Tx struct {
 	Ops []script.Op // its writes so far
 
@@ -20,7 +20,7 @@ type Tx struct {
 	tables map[*Table]*txTable
 }
 
-// txTable is what a transaction has read and written in one table.
+// txTable has the reads and writes of a transaction in one table.
 type txTable struct {
 	wrote   bool
 	own     map[string]*Row    // rows after the transaction's writes, as one version each
@@ -33,7 +33,7 @@ type txTable struct {
 // txRange is a range of keys as of a read.
 type txRange struct {
 	read  *script.Read
-	last  [][]byte // the range ends with this key; nil: it does not
+	last  [][]byte // the range ends with this key; nil if it has no end
 	none  bool     // nothing was read
 	whole bool     // the store may take it for the whole range
 }
@@ -67,7 +67,7 @@ func (x *Tx) Renamed(from, to string) {
 // Altered records that a table's schema or rule of expiry changes.
 func (x *Tx) Altered(t *Table) { x.table(t).altered = true }
 
-// row returns the row of a key that the transaction sees, nil if there is none.
+// row returns the row of a key as the transaction sees it, nil if it does not exist.
 func (x *Tx) row(t *Table, key string) [][]byte {
 	if in := x.tables[t]; in != nil && in.own[key] != nil {
 		return in.own[key].At(x.at)
@@ -81,7 +81,7 @@ func (x *Tx) row(t *Table, key string) [][]byte {
 // Peek returns the row of a key without reading it.
 func (x *Tx) Peek(t *Table, key [][]byte) [][]byte { return x.row(t, KeyText(key)) }
 
-// Get reads the row of a key, nil if there is none.
+// Get reads the row of a key. It returns nil if the row does not exist.
 func (x *Tx) Get(t *Table, key [][]byte) [][]byte {
 	text := KeyText(key)
 	x.table(t).keys[text] = true
@@ -89,8 +89,8 @@ func (x *Tx) Get(t *Table, key [][]byte) [][]byte {
 	return x.row(t, text)
 }
 
-// see records that the transaction has read a row that exists: the stored one and, if it has written
-// the row, the written one.
+// see records that the transaction has read a row that exists: the stored one and, if it has
+// written the row, the written one.
 func (x *Tx) see(t *Table, key string) {
 	in := x.table(t)
 	if r := t.ByKey[key]; r != nil && r.At(x.at) != nil {
@@ -148,7 +148,7 @@ func (x *Tx) rows(t *Table, descending bool) (rows [][][]byte) {
 	return rows
 }
 
-// withOwn returns the rows of a table, and the written ones that it does not have, in key order.
+// withOwn returns the rows of a table, and the transaction's new rows, in key order.
 func withOwn(t *Table, own map[string]*Row) []*Row {
 	all := &Table{Schema: t.Schema, ByKey: map[string]*Row{}}
 	for _, r := range t.Order {
@@ -183,7 +183,8 @@ func (x *Tx) Write(t *Table, op *script.Op) (cause error, refused bool) {
 	return nil, false
 }
 
-// blind reports whether an operation reads nothing: an upsert that cannot be refused, or OpDeleteIgnore.
+// blind reports whether an operation reads nothing: an upsert that cannot be refused, or
+// OpDeleteIgnore.
 func (t *Table) blind(op *script.Op) bool {
 	switch op.Ask {
 	case oribi.OpDeleteIgnore:
@@ -202,9 +203,9 @@ const slack = time.Millisecond
 // Conflict reports whether a commit must conflict, and whether it may. It must if a row that the
 // transaction has read, or that one of its scans would return now or then, was changed, or if one
 // that it has seen has expired. It may if any row was written in a range that it has scanned, also
-// if the row was changed back, or if one has expired there without having been seen; or if it has read
-// a table whose rule of expiry changed since it began, which deletes rows that had expired. That a
-// table was dropped is no conflict, but what changed in it before may be one.
+// if the row was changed back, or if one has expired there without having been seen; or if it has
+// read a table whose rule of expiry changed since it began, which deletes rows that had expired.
+// That a table was dropped is no conflict, but what changed in it before may be one.
 func (x *Tx) Conflict() (must, may bool) {
 	if len(x.Ops) == 0 {
 		return false, false
@@ -235,8 +236,10 @@ func (x *Tx) Conflict() (must, may bool) {
 			if !wide {
 				continue
 			}
-			must = must || !dropped && read && changed[r] && !bytes.Equal(AppendCells(nil, before), AppendCells(nil, after))
-			may = may || changed[r] || in.altered && !dropped || before != nil && t.aliveSince(r.stored(x.at), later) == nil
+			must = must || !dropped && read && changed[r] &&
+				!bytes.Equal(AppendCells(nil, before), AppendCells(nil, after))
+			may = may || changed[r] || in.altered && !dropped ||
+				before != nil && t.aliveSince(r.stored(x.at), later) == nil
 		}
 	}
 	return must, must || may
@@ -249,7 +252,8 @@ func (in *txTable) reads(t *Table, key, before, after [][]byte) (read, wide bool
 		return true, true
 	}
 	for _, g := range in.ranges {
-		if g.none || g.read.From != nil && CompareKeys(t.Schema, key, g.read.From) < 0 || g.read.To != nil && CompareKeys(t.Schema, key, g.read.To) >= 0 {
+		if g.none || g.read.From != nil && CompareKeys(t.Schema, key, g.read.From) < 0 ||
+			g.read.To != nil && CompareKeys(t.Schema, key, g.read.To) >= 0 {
 			continue
 		}
 		if g.last != nil {
@@ -260,7 +264,7 @@ func (in *txTable) reads(t *Table, key, before, after [][]byte) (read, wide bool
 		}
 		wide = true
 		if in.altered {
-			continue // the tests are those of the former schema
+			continue // the tests are for the former schema
 		}
 		passes := t.filter(g.read)
 		read = read || before != nil && passes(before) || after != nil && passes(after)

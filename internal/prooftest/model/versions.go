@@ -18,7 +18,7 @@ func Project(row [][]byte, columns []int) [][]byte {
 	return out
 }
 
-// Versions returns the text of what History must return for a key: the row's versions with
+// Versions returns, as text, the result that History must have for a key: the row's versions with
 // timestamps in (since, upTo], newest first, and last the row as of since, if it existed then.
 // Versions that do not change the given columns are left out.
 func (t *Table) Versions(key [][]byte, columns []int, since, upTo mvcc.Timestamp) (out []string) {
@@ -65,8 +65,8 @@ func kindOf(before, after bool) oribi.ChangeKind {
 	return oribi.Updated
 }
 
-// Differences returns the text of what Diff must return: the rows within the key bounds of from
-// that differ in the given columns between the timestamps of from and to.
+// Differences returns, as text, the result that Diff must have: the rows within the key bounds of
+// from that differ in the given columns between the timestamps of from and to.
 func (t *Table) Differences(columns []int, from, to *script.Read) (out []string) {
 	text := func(cells [][]byte) string {
 		if cells == nil {
@@ -75,12 +75,14 @@ func (t *Table) Differences(columns []int, from, to *script.Read) (out []string)
 		return script.CellsText(Project(cells, columns), nil, " ")
 	}
 	for _, row := range t.Order {
-		if from.From != nil && CompareKeys(t.Schema, row.Key, from.From) < 0 || from.To != nil && CompareKeys(t.Schema, row.Key, from.To) >= 0 {
+		if from.From != nil && CompareKeys(t.Schema, row.Key, from.From) < 0 ||
+			from.To != nil && CompareKeys(t.Schema, row.Key, from.To) >= 0 {
 			continue
 		}
 		a, b := row.At(from.At), row.At(to.At)
 		if (a == nil) != (b == nil) || text(a) != text(b) {
-			out = append(out, fmt.Sprintf("%v %s: %s -> %s", kindOf(a != nil, b != nil), script.CellsText(row.Key, nil, " "), text(a), text(b)))
+			out = append(out, fmt.Sprintf("%v %s: %s -> %s", kindOf(a != nil, b != nil),
+				script.CellsText(row.Key, nil, " "), text(a), text(b)))
 		}
 	}
 	return out

@@ -14,8 +14,10 @@ import (
 // Alteration is one alteration of a table's schema. It names a column by its index in the schema
 // that the alterations before it leave.
 type Alteration struct {
-	What   string        // add, drop, rename, default, type, rowfile, expires
-	Column int           // drop, rename, default, type: index of the column; rowfile: 1 = on; expires: index of the column + 1, or 0 for none
+	What string // add, drop, rename, default, type, rowfile, expires
+	// drop, rename, default, type: index of the column; rowfile: 1 = on; expires: index of the
+	// column + 1, or 0 for none
+	Column int
 	Age    time.Duration // expires
 	Name   string        // rename: the new name
 	Cell   []byte        // default: the new default; nil = none

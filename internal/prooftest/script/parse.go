@@ -124,8 +124,10 @@ func (f fields) duration(name string) time.Duration {
 }
 
 func (f fields) settings() Settings {
-	return Settings{Seed: f.uint64("seed"), Hybrid: f.bool("hybrid"), History: f.duration("history"), FlushBytes: f.int64("flush"),
-		RowSetBytes: f.int64("rowset"), Segment: f.int64("segment"), Memory: f.int64("memory"), Policy: f.named["policy"], Background: f.bool("background"), Shuffled: f.bool("shuffled"), Keys: f.int("keys"),
+	return Settings{Seed: f.uint64("seed"), Hybrid: f.bool("hybrid"),
+		History: f.duration("history"), FlushBytes: f.int64("flush"),
+		RowSetBytes: f.int64("rowset"), Segment: f.int64("segment"), Memory: f.int64("memory"),
+		Policy: f.named["policy"], Background: f.bool("background"), Shuffled: f.bool("shuffled"), Keys: f.int("keys"),
 		Batch: f.int("batch"), Eager: f.bool("eager")}
 }
 
@@ -135,8 +137,9 @@ func (f fields) column() schema.Column {
 		panic("unknown type " + f.named["type"])
 	}
 	c := schema.Column{Name: f.words[1], Type: t, Encoding: schema.Encoding(f.int("encoding")),
-		Compression: schema.Compression(f.int("compression")), BlockBytes: int32(f.int("block")), Precision: f.int("precision"),
-		Scale: f.int("scale"), Length: f.int("length"), Nullable: f.bool("null"), Immutable: f.bool("immutable"),
+		Compression: schema.Compression(f.int("compression")), BlockBytes: int32(f.int("block")),
+		Precision: f.int("precision"),
+		Scale:     f.int("scale"), Length: f.int("length"), Nullable: f.bool("null"), Immutable: f.bool("immutable"),
 		AutoIncrement: f.words[1] == schema.AutoIncrementName}
 	if f.bool("array") {
 		c.Type, c.Element = schema.Array, t
@@ -146,7 +149,9 @@ func (f fields) column() schema.Column {
 }
 
 func (f fields) step() Step {
-	st := Step{Kind: Kind(f.words[0]), Sync: f.bool("sync"), Partial: f.bool("partial"), RowFile: f.bool("rowfile"), Expires: f.int("expires"), As: f.named["as"], Name: f.named["name"], During: Kind(f.named["during"]), Mask: f.uint64("mask"), Size: f.int("size"), Stop: f.int("stop"), Tx: f.int("tx"), Time: f.duration("time")}
+	st := Step{Kind: Kind(f.words[0]), Sync: f.bool("sync"), Partial: f.bool("partial"), RowFile: f.bool("rowfile"),
+		Expires: f.int("expires"), As: f.named["as"], Name: f.named["name"], During: Kind(f.named["during"]),
+		Mask: f.uint64("mask"), Size: f.int("size"), Stop: f.int("stop"), Tx: f.int("tx"), Time: f.duration("time")}
 	if len(f.words) > 1 {
 		st.Table = f.words[1]
 	}

@@ -64,7 +64,8 @@ func (t *Test) Predicate(s *schema.Schema) oribi.Predicate {
 	if len(values) == 0 {
 		return oribi.Or() // a comparison with NULL is never true
 	}
-	compare := map[batch.Operator]func(string, any) oribi.Predicate{batch.Eq: oribi.Eq, batch.Ne: oribi.Ne, batch.Lt: oribi.Lt, batch.Le: oribi.Le,
+	compare := map[batch.Operator]func(string, any) oribi.Predicate{batch.Eq: oribi.Eq, batch.Ne: oribi.Ne,
+		batch.Lt: oribi.Lt, batch.Le: oribi.Le,
 		batch.Gt: oribi.Gt, batch.Ge: oribi.Ge}
 	return compare[t.Op](column, values[0])
 }

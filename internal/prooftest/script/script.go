@@ -37,8 +37,10 @@ import (
 func (s *Script) String() string {
 	var b strings.Builder
 	o := &s.Settings
-	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d segment=%d memory=%d policy=%s background=%v shuffled=%v keys=%d batch=%d eager=%v\n",
-		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Segment, o.Memory, o.Policy, o.Background, o.Shuffled, o.Keys, o.Batch, o.Eager)
+	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d segment=%d memory=%d policy=%s "+
+		"background=%v shuffled=%v keys=%d batch=%d eager=%v\n",
+		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Segment, o.Memory, o.Policy, o.Background,
+		o.Shuffled, o.Keys, o.Batch, o.Eager)
 	for i := range s.Steps {
 		s.Steps[i].print(&b)
 	}
@@ -111,13 +113,17 @@ func (st *Step) printDuring(b *strings.Builder) {
 }
 
 func printColumn(b *strings.Builder, word string, c *schema.Column) {
-	fmt.Fprintf(b, "\n  %s %s type=%v array=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d null=%v immutable=%v default=%s",
-		word, c.Name, c.Stored(), c.Type == schema.Array, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale, c.Length, c.Nullable, c.Immutable, cellText(c.Default, c.Default != nil))
+	fmt.Fprintf(b, "\n  %s %s type=%v array=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d "+
+		"null=%v immutable=%v default=%s",
+		word, c.Name, c.Stored(), c.Type == schema.Array, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale,
+		c.Length, c.Nullable, c.Immutable, cellText(c.Default, c.Default != nil))
 }
 
 func (r *Read) print(b *strings.Builder) {
-	fmt.Fprintf(b, " asof=%v at=%d columns=%s key=%s from=%s to=%s limit=%d any=%v workers=%d desc=%v values=%v", r.AsOf, uint64(r.At), columnsText(r.Columns),
-		CellsText(r.Key, nil, ","), CellsText(r.From, nil, ","), CellsText(r.To, nil, ","), r.Limit, r.Any, r.Workers, r.Desc, r.Values)
+	fmt.Fprintf(b, " asof=%v at=%d columns=%s key=%s from=%s to=%s limit=%d any=%v workers=%d desc=%v values=%v",
+		r.AsOf, uint64(r.At), columnsText(r.Columns),
+		CellsText(r.Key, nil, ","), CellsText(r.From, nil, ","), CellsText(r.To, nil, ","), r.Limit,
+		r.Any, r.Workers, r.Desc, r.Values)
 	printTests(b, r.Tests)
 }
 

@@ -84,18 +84,30 @@ type Step struct {
 	Expires int            // Create: rows expire Time after this column, its index + 1; 0 = they do not
 	Alter   []Alteration   // Alter
 	Name    string         // Rename: the new name
-	Ops     []Op           // Write, TxWrite; Ingest: inserts that all set the same columns; UpdateWhere: one update without a key
-	Sync    bool           // Write, TxCommit, bulk calls
-	Partial bool           // Write: refused rows are left out
-	As      string         // Write: the form in which operations are added to the batch: cells, rows, vectors
-	During  Kind           // Write, bulk calls: commit in the middle of this kind of step on Table: Flush, Merge, Compact, Deltas, Minor, Major or Recompress; "" = commit alone
-	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff, TxGet, TxScan; bulk calls: the rows, or the timestamp of a Restore
-	Keys    [][][]byte     // Many
-	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit, 59 to 61 flushes inside a Merge, Minor, Major or Recompress; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear, Maintain: the seed
-	Size    int            // Ingest: rows per record batch; 0 = 1. Bulk calls: bytes per write batch; 0 = one write batch
-	Stop    int            // Bulk calls with Size: the write batches after which the call is canceled, and made again for the rest; TxScan: the rows after which the loop ends; 0 = none
-	Tx      int            // Begin, TxGet, TxScan, TxWrite, TxCommit, Rollback: the number of the transaction
-	Time    time.Duration  // Tick: how far to move the clock; negative = back. Create with Expires: the age
+	// Write, TxWrite; Ingest: inserts that all set the same columns; UpdateWhere: one update
+	// without a key
+	Ops     []Op
+	Sync    bool   // Write, TxCommit, bulk calls
+	Partial bool   // Write: refused rows are left out
+	As      string // Write: the form in which operations are added to the batch: cells, rows, vectors
+	// Write, bulk calls: commit in the middle of this kind of step on Table: Flush, Merge, Compact,
+	// Deltas, Minor, Major or Recompress; "" = commit alone
+	During Kind
+	// Get, Find, Count, Check, Many, Versions, Diff, TxGet, TxScan; bulk calls: the rows, or the
+	// timestamp of a Restore
+	Read Read
+	Keys [][][]byte // Many
+	// Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of
+	// the commit, 59 to 61 flushes inside a Merge, Minor, Major or Recompress; Major: bit i mod 64
+	// selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear, Maintain: the
+	// seed
+	Mask uint64
+	Size int // Ingest: rows per record batch; 0 = 1. Bulk calls: bytes per write batch; 0 = one write batch
+	// Bulk calls with Size: the write batches after which the call is canceled, and made again for
+	// the rest; TxScan: the rows after which the loop ends; 0 = none
+	Stop int
+	Tx   int           // Begin, TxGet, TxScan, TxWrite, TxCommit, Rollback: the number of the transaction
+	Time time.Duration // Tick: how far to move the clock; negative = back. Create with Expires: the age
 
 	Written bool // with During: the batch was committed, even if the step failed
 }
@@ -149,15 +161,17 @@ type Settings struct {
 	History     time.Duration // how long tables keep old versions; needs Hybrid; 0 = forever
 	FlushBytes  int64
 	RowSetBytes int64
-	Segment     int64  // size of a log segment in bytes; 0 = the store's default
-	Memory      int64  // memory limit in bytes; 0 = the store's default
-	Policy      string // compaction policy of background work: a name of compaction.Named, or overlap and the depth; "" = the store's default
-	Background  bool   // flush and compact in the background too; runs are then not repeatable
-	Shuffled    bool   // background operations are chosen at random; steps of kind Maintain do so without Background too
-	Eager       bool   // rowsets have their key directories from the first lookup on
-	NoCrashes   bool   // the generator makes no kills or power cuts
-	Keys        int    // approximate number of different keys in a table; 0 = 300
-	Batch       int    // factor on the size of generated write batches; 0 = 1
+	Segment     int64 // size of a log segment in bytes; 0 = the store's default
+	Memory      int64 // memory limit in bytes; 0 = the store's default
+	// compaction policy of background work: a name of compaction.Named, or overlap and the depth;
+	// "" = the store's default
+	Policy     string
+	Background bool // flush and compact in the background too; runs are then not repeatable
+	Shuffled   bool // background operations are chosen at random; steps of kind Maintain do so without Background too
+	Eager      bool // rowsets have their key directories from the first lookup on
+	NoCrashes  bool // the generator makes no kills or power cuts
+	Keys       int  // approximate number of different keys in a table; 0 = 300
+	Batch      int  // factor on the size of generated write batches; 0 = 1
 }
 
 // Script is a history: its settings and its steps, in order.

@@ -53,7 +53,8 @@ func RandomRetype(r *rand.Rand, c *schema.Column) (to schema.Column, ok bool) {
 	return to, true
 }
 
-// Retyped returns the cell of a column for one of another type that has all its values, nil for NULL.
+// Retyped returns the cell of a column for one of another type that has all its values, nil for
+// NULL.
 func Retyped(from, to *schema.Column, cell []byte) []byte {
 	if cell == nil {
 		return nil

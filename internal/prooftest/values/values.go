@@ -21,7 +21,8 @@ func NewRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x6f726
 
 // AllTypes has all column types, keyTypes those that a key column may have.
 var (
-	keyTypes = []schema.Type{schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Uint8, schema.Uint16, schema.Uint32,
+	keyTypes = []schema.Type{schema.Int8, schema.Int16, schema.Int32, schema.Int64,
+		schema.Uint8, schema.Uint16, schema.Uint32,
 		schema.Uint64, schema.Int128, schema.String, schema.Binary, schema.Varchar, schema.Timestamp, schema.Date,
 		schema.Decimal32, schema.Decimal64, schema.Decimal128}
 	AllTypes = append([]schema.Type{schema.Bool, schema.Float, schema.Double, schema.Array, schema.Array}, keyTypes...)
@@ -29,9 +30,11 @@ var (
 
 // Attributes of random columns. A column whose type does not allow the chosen encoding gets Auto.
 var (
-	encodings    = []schema.Encoding{schema.Auto, schema.Plain, schema.Prefix, schema.RLE, schema.Dictionary, schema.Bitshuffle}
-	compressions = []schema.Compression{schema.DefaultCompression, schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib, schema.LZ4HC, schema.Dense}
-	blockBytes   = []int32{0, 0, 512, 1024, 4096}
+	encodings = []schema.Encoding{schema.Auto, schema.Plain, schema.Prefix, schema.RLE,
+		schema.Dictionary, schema.Bitshuffle}
+	compressions = []schema.Compression{schema.DefaultCompression, schema.NoCompression, schema.Snappy, schema.LZ4,
+		schema.Zlib, schema.LZ4HC, schema.Dense}
+	blockBytes = []int32{0, 0, 512, 1024, 4096}
 )
 
 // RandomSchema returns a random schema with one to four key columns and up to seven others, some
@@ -202,7 +205,8 @@ func randomDecimal(r *rand.Rand, c *schema.Column) []byte {
 }
 
 func randomFloat(r *rand.Rand) float64 {
-	edges := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64, math.MaxFloat64}
+	edges := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1),
+		math.SmallestNonzeroFloat64, math.MaxFloat64}
 	if r.IntN(3) == 0 {
 		return edges[r.IntN(len(edges))]
 	}
