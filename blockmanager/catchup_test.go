@@ -153,7 +153,7 @@ func reloadEqualsOpen(t *testing.T, journal string) {
 	}
 	defer follower.Close()
 	moves, caughtUp := 0, 0
-	for range seedtest.Rounds(400, 100) {
+	for range seedtest.Needed(400, 100) {
 		for range 1 + r.IntN(3) {
 			if err := s.step(); err != nil {
 				t.Fatal(err)

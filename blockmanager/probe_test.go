@@ -142,7 +142,7 @@ func TestDiskUseStaysBoundedWithoutHolePunching(t *testing.T) {
 	m := openWriter(t, o)
 	defer func() { m.Close() }()
 	const target = 512 << 10
-	rounds := seedtest.Rounds(1600, 320)
+	rounds := seedtest.Needed(1600, 320)
 	var written, most int64
 	rewritten := 0
 	for round := range rounds {

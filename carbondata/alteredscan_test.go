@@ -108,7 +108,7 @@ func TestScansOfAlteredTables(t *testing.T) {
 			}
 			random := &randomFilters{rand.New(rand.NewPCG(11, uint64(i))), columns, all}
 			selected, skipped := 0, int64(0)
-			rounds := seedtest.Rounds(60, 20)
+			rounds := seedtest.Needed(60, 20)
 			for range rounds {
 				f := random.filter(3)
 				var want [][]any

@@ -282,7 +282,7 @@ func checkFilters(t *testing.T, table *Table, all [][]any, rounds int) (skipped 
 
 func TestRandomFiltersSelectWhatTheirDefinitionSays(t *testing.T) {
 	var skipped ScanStats
-	rounds := seedtest.Rounds(15, 4)
+	rounds := seedtest.Needed(15, 4)
 	smallFolders(t, func(t *testing.T, g goldenFolder, table *Table) {
 		n := checkFilters(t, table, scanRows(t, table, ScanOptions{}), rounds)
 		skipped.Files += n.Files

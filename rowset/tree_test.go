@@ -25,7 +25,7 @@ func numbers(sets []*DiskRowSet) []uint64 {
 
 func TestTreeMatchesLinearSearch(t *testing.T) {
 	r := seedtest.Rand(t)
-	rounds := seedtest.Rounds(2000, 300)
+	rounds := seedtest.Needed(2000, 300)
 	// Keys of one or two bytes, some a prefix of others; the empty key is one too.
 	key := func(span int) []byte {
 		k := []byte{}

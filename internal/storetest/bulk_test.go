@@ -323,7 +323,7 @@ func TestBulkCallsInPiecesChangeTheRowOfAnEmptyKey(t *testing.T) {
 func TestBulkCallsWithConcurrentWriters(t *testing.T) {
 	ctx := context.Background()
 	const keys, writers = 400, 3
-	rounds := seedtest.Rounds(40, 12)
+	rounds := seedtest.Needed(40, 12)
 	store, table := bulkStore(t, 0)
 	putNumbers(t, store, table, keys, func(k int) int { return k % 10 })
 	stop := make(chan struct{})

@@ -165,7 +165,7 @@ func TestCheckpointsWithConcurrentWriters(t *testing.T) {
 		}
 		return right.Compact(ctx)
 	})
-	for n := range seedtest.Rounds(15, 3) {
+	for n := range seedtest.Needed(15, 3) {
 		for range 50 { // let the writers go on
 			b := store.NewBatch()
 			b.Upsert(left, oribi.Row{"k": -1, "v": n})
@@ -317,7 +317,7 @@ func TestCrashDuringCheckpointLeavesNoStoreOrAWholeOne(t *testing.T) {
 	}
 	var crashes []crash
 	disk.OnOperation(func(c crashfs.Operation) error {
-		for s := range c.Point().States(r.Uint64(), seedtest.Rounds(4, 2)) {
+		for s := range c.Point().States(r.Uint64(), seedtest.Needed(4, 2)) {
 			crashes = append(crashes, crash{c, s.Name, s.Image})
 		}
 		return nil

@@ -237,7 +237,7 @@ func treeCommits() int {
 	if *forFlag > 0 {
 		return 10699
 	}
-	return seedtest.Rounds(10699, 1000)
+	return seedtest.Needed(10699, 1000)
 }
 
 // The history of a real source tree, one batch per commit: every state can be read, whether its

@@ -34,7 +34,7 @@ import (
 // are damaged.
 func salvageCopies(t *testing.T, least int64, damaged func(name string) bool) damage.SalvageCounts {
 	t.Helper()
-	least = seedtest.Rounds(least, least/2)
+	least = seedtest.Needed(least, least/2)
 	seed := seedtest.Seed(t)
 	cryptotest.SetGlobalRandom(t, seed) // for the names of containers, and the identities of stores and tables
 	rng := rand.New(rand.NewPCG(seed, 7))

@@ -18,7 +18,7 @@ import (
 // reopening: the table as of a commit has the hash of a replay of the history, a sum over files
 // that does not depend on their order. With -proof.for all commits are read, otherwise one in 32.
 func TestEveryVersionIsReadAfterCompaction(t *testing.T) {
-	commits, every := seedtest.Rounds(10699, 500), 32
+	commits, every := seedtest.Needed(10699, 500), 32
 	if *forFlag > 0 {
 		commits, every = 10699, 1
 	}

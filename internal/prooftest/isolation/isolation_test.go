@@ -84,7 +84,7 @@ func TestCheckFindsAnomalies(t *testing.T) {
 func TestTransactionsAreSerializable(t *testing.T) {
 	seed := seedtest.Seed(t)
 	var total Counts
-	for i := range uint64(seedtest.Rounds(8, 3)) {
+	for i := range uint64(seedtest.Needed(8, 3)) {
 		c, err := Run(seed+i, 400)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed+i, err)

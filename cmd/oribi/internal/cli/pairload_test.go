@@ -44,7 +44,7 @@ func TestLoadsOfPairs(t *testing.T) {
 	ctx := context.Background()
 	ingested := 0
 	errBad := errors.New("bad")
-	for range seedtest.Rounds(60, 15) {
+	for range seedtest.Needed(60, 15) {
 		db, err := kv.Open("/kv", &oribi.Options{FS: vfs.NewMem(), Manual: true})
 		if err != nil {
 			t.Fatal(err)
