@@ -27,31 +27,32 @@ type Adoption struct {
 	// HistoryFloor is the earliest timestamp as of which the files are complete.
 	HistoryFloor mvcc.Timestamp
 
-	// RowSets yields the rowsets. Their key ranges may overlap, but at most one has a live row with a
-	// key; where a row was deleted and inserted again, several rowsets have parts of its history.
-	// Adopt closes the blocks that it opens, and uses a rowset only until the next step. An error ends
-	// Adopt and is returned.
+	// RowSets yields the rowsets. Their key ranges may overlap, but at most one has a live row with
+	// a key; where a row was deleted and inserted again, several rowsets have parts of its history.
+	// Adopt closes the blocks that it opens, and uses a rowset only until the next step. An error
+	// ends Adopt and is returned.
 	//
-	// Of the metadata, the ID, the numbers of bytes, the timestamps, and the included LSN are ignored.
-	// Columns that the schema lacks are dropped ones: their blocks are not copied, and their IDs never
-	// used again.
+	// Of the metadata, the ID, the numbers of bytes, the timestamps, and the included LSN are
+	// ignored. Columns that the schema lacks are dropped ones: their blocks are not copied, and
+	// their IDs never used again.
 	RowSets iter.Seq2[rowset.Files, error]
 }
 
 // Adopt creates a table from finished files, with their history: one metadata commit, durably. It
-// copies the blocks as they are and verifies the copies in full, which takes about as long as a merge
-// of the table: checksums, kinds and types of files, bounds and order of keys, key indexes and bloom
-// files, changes, counts, and that no key is live twice. It needs memory for a window of rows with
-// their changes, later of each rowset, and for the metadata of all.
+// copies the blocks as they are and verifies the copies in full, which takes about as long as a
+// merge of the table: checksums, kinds and types of files, bounds and order of keys, key indexes
+// and bloom files, changes, counts, and that no key is live twice. It needs memory for a window of
+// rows with their changes, later of each rowset, and for the metadata of all.
 //
 // Reads as of a.HistoryFloor or any later timestamp return what the files say, unless the option
-// History makes the time too old: with HistoryForever, the history stays, however old it is. The store's clock advances past the newest timestamp in the files. A read without AsOf sees
-// all changes as soon as there is the table. Writers of other tables do not wait.
+// History makes the time too old: with HistoryForever, the history stays, however old it is. The
+// store's clock advances past the newest timestamp in the files. A read without AsOf sees all
+// changes as soon as there is the table. Writers of other tables do not wait.
 //
 // Errors: ErrExists; ErrSchema; ErrFuture if a timestamp is more than 10 s ahead of the machine's
-// clock; ErrCorrupt, ErrUnsupported for files that are damaged or of an unknown kind; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err(); those of a.RowSets.
-// After an error nothing has changed, except after ErrPoisoned, when the next Open decides. Source:
-// tablet spec §11.
+// clock; ErrCorrupt, ErrUnsupported for files that are damaged or of an unknown kind; ErrReadOnly;
+// ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err(); the errors of a.RowSets. After an error nothing
+// has changed, except after ErrPoisoned, when the next Open decides. Source: tablet spec §11.
 func (s *Store) Adopt(ctx context.Context, a Adoption, opts ...TableOption) (*Table, error) {
 	if err := s.enterWriting(); err != nil {
 		return nil, err
@@ -109,5 +110,7 @@ func (s *Store) adopt(ctx context.Context, a *Adoption, opts []TableOption) (*Ta
 	if err := s.core.WaitLSN(ctx, at); err != nil {
 		return nil, err
 	}
-	return s.addTable(row, func() (blockmanager.Edit, []*rowset.Metadata) { return files.Edit(row, at), files.RowSets() })
+	return s.addTable(row, func() (blockmanager.Edit, []*rowset.Metadata) {
+		return files.Edit(row, at), files.RowSets()
+	})
 }

@@ -42,9 +42,9 @@ func CountRows() Aggregate { return Aggregate{kind: countRows} }
 func CountOf(column string) Aggregate { return Aggregate{kind: countOf, column: column} }
 
 // SumOf returns the aggregate that is the sum of a column of integers, decimals, or floats. The sum
-// of integers is an Int128 and that of decimals a Decimal with the scale of the column. Both are
+// of integers is an Int128 and a sum of decimals a Decimal with the scale of the column. Both are
 // exact; ErrOverflow if the sum does not fit 128 bits, or a decimal has more than 38 digits. The
-// sum of floats is a float64, the one that is nearest to the exact sum, whatever the order of the
+// sum of floats is the float64 that is nearest to the exact sum, whatever the order of the
 // rows; it is NaN if a value is NaN.
 func SumOf(column string) Aggregate { return SumOfProduct(Col(column)) }
 
@@ -114,8 +114,10 @@ const groupMemory = 4
 // takes memory for its groups in addition, two or three times as much. Top bounds both.
 //
 // Errors: ErrNoColumn; ErrSchema for a column whose type the aggregate does not take; ErrOverflow;
-// an error if the groups take more memory, unless there is Top; those of Scan.
-func (t *Table) Aggregate(ctx context.Context, aggregates []Aggregate, opts ...AggregateOption) (*AggregateResult, error) {
+// an error if the groups take more memory, unless there is Top; the errors of Scan.
+func (t *Table) Aggregate(
+	ctx context.Context, aggregates []Aggregate, opts ...AggregateOption,
+) (*AggregateResult, error) {
 	o := collect(opts)
 	if o.top > 0 && len(aggregates) == 0 {
 		return nil, t.errorf(errTop)

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// groupKey is what the rows of an aggregate are grouped by: a column, or the period of its times.
+// groupKey is a column by which the rows of an aggregate are grouped, or the period of its times.
 type groupKey struct {
 	column   string
 	byPeriod bool   // else by the values themselves
@@ -40,12 +40,15 @@ type periodKey struct {
 // bindPeriod returns the computed column of a key, and the column of the result.
 func bindPeriod(k groupKey, column int, in *schema.Column) (p periodKey, out schema.Column, err error) {
 	if periodLayouts[k.period] == "" {
-		return p, out, fmt.Errorf("%v: unknown period %q%s: %w", k, k.period, nearest.Hint(k.period, nearest.Keys(periodLayouts)), fault.ErrSchema)
+		return p, out, fmt.Errorf("%v: unknown period %q%s: %w", k, k.period,
+			nearest.Hint(k.period, nearest.Keys(periodLayouts)), fault.ErrSchema)
 	}
 	if in.Type != schema.Timestamp && in.Type != schema.Date {
-		return p, out, fmt.Errorf("%v: want a column of type timestamp or date, not %s: %w", k, in.TypeName(), fault.ErrSchema)
+		return p, out, fmt.Errorf("%v: want a column of type timestamp or date, not %s: %w", k, in.TypeName(),
+			fault.ErrSchema)
 	}
-	return periodKey{column, in.Type, k.period}, schema.Column{Name: k.String(), Type: schema.String, Nullable: in.Nullable}, nil
+	return periodKey{column, in.Type, k.period}, schema.Column{Name: k.String(), Type: schema.String,
+		Nullable: in.Nullable}, nil
 }
 
 // numbers returns the numbers of the periods of v.

@@ -20,7 +20,7 @@ type best struct {
 	first schema.Type   // of the first aggregate
 	list  []ranked
 	bytes int64
-	last  *ranked // at least n groups are not after it; nil: not known
+	last  *ranked // at least n groups are not after it; nil if unknown
 }
 
 // ranked is a group with its place in the order of Top.

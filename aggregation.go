@@ -21,7 +21,7 @@ type aggregation struct {
 	aggregates []Aggregate
 	by         []groupKey
 	limit      int64 // bytes of the groups
-	best       *best // of Top; nil: all groups are wanted
+	best       *best // of Top; nil for all groups
 	total      int64 // groups
 
 	keys    []int                 // set by bind; from len(read) on, they are periods
@@ -152,7 +152,7 @@ func (p *aggregation) column(s *schema.Schema, name string) (int, error) {
 // countColumn returns the column of a result that contains counts.
 func countColumn(name string) schema.Column { return schema.Column{Name: name, Type: schema.Int64} }
 
-// figure sets f to what the engine computes for a, and returns the column of the result.
+// figure sets f to the figure that the engine computes for a, and returns the column of the result.
 func (p *aggregation) figure(s *schema.Schema, a *Aggregate, f *aggregate.Figure) (out schema.Column, err error) {
 	f.Name = a.String()
 	switch a.kind {
@@ -178,7 +178,8 @@ func (p *aggregation) figure(s *schema.Schema, a *Aggregate, f *aggregate.Figure
 		if in.Type == schema.Array {
 			return out, fmt.Errorf("type %s has no order: %w", in.TypeName(), fault.ErrSchema)
 		}
-		return schema.Column{Name: a.String(), Type: in.Type, Nullable: true, Precision: in.Precision, Scale: in.Scale, Length: in.Length}, nil
+		return schema.Column{Name: a.String(), Type: in.Type, Nullable: true, Precision: in.Precision,
+			Scale: in.Scale, Length: in.Length}, nil
 	case sumOf, avgOf:
 		f.Kind = aggregate.Sum
 		return p.sum(s, a, f)
@@ -341,8 +342,8 @@ func int128Of(v *big.Int) (Int128, error) {
 
 // AggregateResult is the result of Table.Aggregate.
 type AggregateResult struct {
-	// Columns describe the values: those of GroupBy, then one for each aggregate, named as in SQL:
-	// count, sum(price).
+	// Columns describe the values: the columns of GroupBy, then one for each aggregate, named as in
+	// SQL: count, sum(price).
 	Columns []schema.Column
 	// Groups are in ascending order of their keys, with NULL after all other values, and NaN after
 	// all numbers. Arrays are in the order of their bytes. Without GroupBy, there is one group,
@@ -355,7 +356,7 @@ type AggregateResult struct {
 // Group is one group of rows, and the values of the aggregates.
 type Group struct {
 	Key    []any   // the values of the columns of GroupBy, as in Row
-	Values []Value // those of the aggregates, in their order
+	Values []Value // of the aggregates, in their order
 }
 
 // Batch returns the result as a record batch with one row for each group.

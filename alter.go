@@ -30,9 +30,10 @@ type draft struct {
 //
 // The table's rows in memory are flushed first, and its writers wait for the last of that, about 1
 // MiB. Only SetType rewrites rows, while writers wait. Running reads keep the columns that they
-// began with. Later reads, also of earlier timestamps, find columns by their new names. A write batch
-// that was filled before is converted when it is committed: cells follow a renamed column, cells of a
-// dropped column are removed, and an added column is not set; after a SetType it is ErrConflict.
+// began with. Later reads, also of earlier timestamps, find columns by their new names. A write
+// batch that was filled before is converted when it is committed: cells follow a renamed column,
+// cells of a dropped column are removed, and an added column is not set; after a SetType it is
+// ErrConflict.
 //
 // A column is identified by an ID that is never reused, so the values of a dropped column do not
 // return with a new column of the same name. Compactions reclaim their space.

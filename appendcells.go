@@ -6,7 +6,7 @@ import "context"
 // without Columns, and allocates no memory if dst has room. The cells must not be modified. A byte
 // string may be kept; it can keep the block from which it was read in memory.
 //
-// Errors: those of Get.
+// Errors: as for Get.
 func (t *Table) AppendCells(ctx context.Context, dst [][]byte, key any, opts ...ReadOption) ([][]byte, error) {
 	for tries := 0; ; tries++ {
 		cells, err := t.appendCells(ctx, dst, key, opts)

@@ -3,8 +3,8 @@ package oribi
 import "github.com/oribi-db/oribi/mvcc"
 
 // attempts are attempts to commit a batch of which rows expire. The first one decides as of the
-// present time. If it takes too long, the next ones decide as of a time ahead, to which the clock is
-// moved then, so that the rows that expire in between do not matter:
+// present time. If it takes too long, the next ones decide as of a time ahead, to which the clock
+// is moved then, so that the rows that expire in between do not matter:
 //
 //	1  decided ────── e ──── commit        e: a row expires
 //	2                        decided ────── e ──── commit

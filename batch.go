@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Op is the kind of an operation: what a write batch does with a row.
+// Op is the kind of an operation on a row in a write batch.
 type Op uint8
 
 // The eight operations. An insert is refused with ErrKeyExists if its key exists; an update or a
@@ -91,8 +91,8 @@ type Batch struct {
 	check func(mvcc.Timestamp) error // of a transaction, see changes
 	asOf  mvcc.Timestamp             // of another attempt to commit, see attempts
 
-	// unnamed says that no caller gets the batch's timestamp if it changes nothing. The log need not
-	// have it then.
+	// unnamed says that no caller gets the batch's timestamp if it changes nothing. The log need
+	// not have it then.
 	unnamed bool
 }
 
@@ -108,7 +108,7 @@ type tableOps struct {
 	value  []byte // bytes of fixed-width cells while a row is made
 
 	byKey   map[string][]int32 // operations on a key, of ops[:indexed]; nil until the first Get
-	keys    []string           // those of byKey
+	keys    []string           // the keys of byKey
 	sorted  int                // how many keys there were when they were sorted
 	indexed int
 }
@@ -456,7 +456,8 @@ func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d
 func (b *Batch) add(op Op, p *tableOps) {
 	t, s := p.table, p.schema.Schema
 	if !op.known() {
-		b.spoil(&RowError{Row: b.n, Table: t.tab.Name(), Cause: fmt.Errorf("%v is unknown: use one of OpInsert to OpDeleteIgnore", op)})
+		b.spoil(&RowError{Row: b.n, Table: t.tab.Name(),
+			Cause: fmt.Errorf("%v is unknown: use one of OpInsert to OpDeleteIgnore", op)})
 		return
 	}
 	if err := checkAuto(op, p); err != nil {
@@ -471,7 +472,8 @@ func (b *Batch) add(op Op, p *tableOps) {
 	for _, c := range p.cells {
 		size += len(c)
 	}
-	p.reserve(3*size + 16*len(p.cells) + 64) // keys escape, at most doubling; lists and images add less than 16 bytes a cell
+	// Keys escape, at most doubling; lists and images add less than 16 bytes a cell.
+	p.reserve(3*size + 16*len(p.cells) + 64)
 	start := len(p.buf)
 	p.buf = p.schema.Encoder.AppendKey(p.buf, p.cells)
 	o := tablet.Op{Kind: op.kind(), Index: b.n, Key: p.buf[start:len(p.buf):len(p.buf)]}

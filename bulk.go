@@ -62,9 +62,9 @@ func InPieces() TruncateOption { return PieceBytes(defaultPieceBytes) }
 func PieceBytes(n int64) TruncateOption { return pieceBytes(max(n, 1)) }
 
 // Confirm lets ask decide whether a bulk call changes anything. The call first counts the rows that
-// it would change, and calls ask with their number. If ask returns an error, the call changes nothing
-// and returns that error. If other writers have made so much more to change meanwhile that the call
-// would change more rows than ask has accepted, it returns ErrConflict before it does.
+// it would change, and calls ask with their number. If ask returns an error, the call changes
+// nothing and returns that error. If other writers have made so much more to change meanwhile that
+// the call would change more rows than ask has accepted, it returns ErrConflict before it does.
 //
 // The call reads the rows twice then. Other writers are not blocked while ask runs.
 func Confirm(ask func(rows int64) error) TruncateOption { return confirmation(ask) }
@@ -90,7 +90,7 @@ func (o *bulkOptions) exceeded(n int64) error {
 	return fmt.Errorf("there is more to change now than the %d rows that were confirmed: %w", o.most, fault.ErrConflict)
 }
 
-// BulkResult describes what a bulk call did, up to its error if it failed.
+// BulkResult describes the changes of a bulk call, up to its error if it failed.
 type BulkResult struct {
 	Rows      int64          // rows that were changed, durably unless NoSync was given
 	Timestamp mvcc.Timestamp // of the last write batch that changed a row; 0 if no row was changed
@@ -119,7 +119,7 @@ const defaultPieceBytes = 4 << 20
 // sets the same values again, or resumed at BulkResult.Next.
 //
 // Errors: ErrNoColumn and ErrSchema for a column or predicate that does not fit the table;
-// ErrBatchTooLarge; ErrConflict with Confirm; those of Batch.Commit and Table.Scan.
+// ErrBatchTooLarge; ErrConflict with Confirm; the errors of Batch.Commit and Table.Scan.
 func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (BulkResult, error) {
 	res, err := t.changeWhere(ctx, OpUpdateIgnore, set, opts)
 	if err != nil {
@@ -180,8 +180,8 @@ type rowsChange struct {
 	b     *Batch
 	p     *tableOps      // of b
 	at    mvcc.Timestamp // of the state that collect has read
-	first []byte         // the key of b's first operation; nil: b is empty
-	done  []byte         // the last key that is committed; nil: none is
+	first []byte         // the key of b's first operation; nil if b is empty
+	done  []byte         // the last key that is committed, or nil
 }
 
 func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
@@ -265,7 +265,8 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 		err = sc.interrupted()
 	}
 	if err == nil && more && c.o.pieces == 0 {
-		err = fmt.Errorf("more than %d rows, %d bytes of a write batch, limit %d: use InPieces: %w", c.b.n, c.b.bytes, limit, fault.ErrBatchTooLarge)
+		err = fmt.Errorf("more than %d rows, %d bytes of a write batch, limit %d: use InPieces: %w", c.b.n, c.b.bytes,
+			limit, fault.ErrBatchTooLarge)
 	}
 	return more, err
 }
@@ -322,8 +323,8 @@ func (c *rowsChange) updateList(s *schema.Schema) (change.List, error) {
 	return list, nil
 }
 
-// commit commits what collect has found. If it has found no row at all, commit commits an empty
-// batch, so that the call returns when everything that it has read is durable.
+// commit commits the changes that collect has found. If it has found no row at all, commit commits
+// an empty batch, so that the call returns when everything that it has read is durable.
 func (c *rowsChange) commit(ctx context.Context) error {
 	n := len(c.p.ops)
 	if n == 0 && c.done != nil {

@@ -41,7 +41,8 @@ func TestRowsInMemoryShrinkTheCache(t *testing.T) {
 	}
 	m := metrics()
 	if m.Memory.Rows < 8<<20 || m.Cache.Limit > before-m.Memory.Rows {
-		t.Errorf("the cache may have %d bytes with %d of rows in memory, %d before", m.Cache.Limit, m.Memory.Rows, before)
+		t.Errorf("the cache may have %d bytes with %d of rows in memory, %d before", m.Cache.Limit, m.Memory.Rows,
+			before)
 	}
 	if err := table.Flush(ctx); err != nil {
 		t.Fatal(err)

@@ -43,8 +43,8 @@ func CopyProgress(progress func(done, total int64)) CopyOption {
 }
 
 // Checkpoint makes a copy of the store, as of now, in dir, which must not exist, with a parent that
-// does, or be an empty directory, such as a mounted volume. It must not be in the directory of a store.
-// Writers and readers of the store continue. See Image for what is part of the copy.
+// does, or be an empty directory, such as a mounted volume. It must not be in the directory of a
+// store. Writers and readers of the store continue. See Image for what is part of the copy.
 //
 // The copy is a complete, closed store with a UUID of its own: it can be opened, written and moved
 // independently, and no file of one is taken for a file of the other. Its tables keep their IDs,
@@ -58,8 +58,8 @@ func CopyProgress(progress func(done, total int64)) CopyOption {
 // INSTANCE is written last. So after a kill, dir is not a store, and Open refuses it; after an
 // error there is no dir, or it is empty again.
 //
-// Errors: fs.ErrExist if dir is anything else; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err();
-// those of the file system.
+// Errors: fs.ErrExist if dir is anything else; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed;
+// ctx.Err(); those of the file system.
 func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) (Copied, error) {
 	if err := s.enter(); err != nil {
 		return Copied{}, err
@@ -78,8 +78,8 @@ func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) 
 // elsewhere. Of o it uses FS, Logger and
 // LogSegmentBytes; nil means the defaults.
 //
-// Each block is verified against its length and checksum; metadata and log are those of src.
-// Errors: those of Checkpoint; ErrUnsupported; those of src.
+// Each block is verified against its length and checksum; metadata and log are copied from src.
+// Errors: as for Checkpoint; ErrUnsupported; the errors of src.
 func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options, opts ...CopyOption) (Copied, error) {
 	if err := o.Validate(); err != nil {
 		return Copied{}, err
@@ -169,8 +169,8 @@ func mustBeEmpty(dir storedir.Dir) error {
 	return err
 }
 
-// remove removes what was written, and the directory if it was made for it. Without INSTANCE the
-// rest is not a store, however much of it a kill leaves.
+// remove removes the files that were written, and the directory if it was made for it. Without
+// INSTANCE the rest is not a store, however much of it a kill leaves.
 func (w *imageWriter) remove(made bool) error {
 	err := w.dir.Clear()
 	if made {
@@ -264,7 +264,8 @@ func (w *imageWriter) write() error {
 
 // content makes metadata, containers and log.
 func (w *imageWriter) content() error {
-	b, err := blockmanager.NewBuilder(blockmanager.Options{FS: w.o.FS, Dir: w.dir.Path, Instance: w.instance.ID, BlockSize: w.instance.BlockSize, Logger: w.o.Logger},
+	b, err := blockmanager.NewBuilder(blockmanager.Options{FS: w.o.FS, Dir: w.dir.Path, Instance: w.instance.ID,
+		BlockSize: w.instance.BlockSize, Logger: w.o.Logger},
 		blockmanager.Counters{Epoch: w.info.Epoch, Mark: w.info.Mark, LogStart: w.info.LogStart})
 	if err != nil {
 		return err
@@ -284,7 +285,9 @@ func (w *imageWriter) content() error {
 		err = w.log()
 	}
 	if err == nil {
-		err = w.src.Blocks(func(block ImageBlock, open func() (io.ReadCloser, error)) error { return w.block(b, block, open) })
+		err = w.src.Blocks(func(block ImageBlock, open func() (io.ReadCloser, error)) error {
+			return w.block(b, block, open)
+		})
 	}
 	if err != nil {
 		b.Abort()
@@ -316,7 +319,8 @@ func (w *imageWriter) block(b *blockmanager.Builder, info ImageBlock, open func(
 
 // log makes a log of the image's records, with their LSNs, and closes it.
 func (w *imageWriter) log() error {
-	o := wal.Options{FS: w.o.FS, Dir: w.dir.File(storedir.LogName), Instance: w.instance.ID, Logger: w.o.Logger, SegmentBytes: w.o.LogSegmentBytes}
+	o := wal.Options{FS: w.o.FS, Dir: w.dir.File(storedir.LogName), Instance: w.instance.ID, Logger: w.o.Logger,
+		SegmentBytes: w.o.LogSegmentBytes}
 	if err := wal.Create(o, w.info.LogStart); err != nil {
 		return err
 	}

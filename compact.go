@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 )
 
-// CompactionResult describes what a flush or compaction of a table did.
+// CompactionResult describes a flush or compaction of a table.
 type CompactionResult = compaction.Result
 
 // Flush writes the table's memory to disk: new rows to rowsets, changes to delta files. What other
@@ -20,7 +20,7 @@ func (t *Table) Flush(ctx context.Context) error {
 	return err
 }
 
-// FlushResult is like Flush but also returns what it did.
+// FlushResult is like Flush but also describes the flush.
 func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "flush", t.tab.Flush)
 }
@@ -35,7 +35,7 @@ func (t *Table) Compact(ctx context.Context) error {
 	return err
 }
 
-// CompactResult is like Compact but also returns what it did.
+// CompactResult is like Compact but also describes the compaction.
 func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "compact", func(ctx context.Context) (CompactionResult, error) {
 		r, err := t.tab.Compact(ctx)
@@ -75,7 +75,9 @@ func (t *Table) MergeBy(ctx context.Context, p compaction.Policy, budget int64) 
 	})
 }
 
-func (t *Table) work(ctx context.Context, what string, do func(context.Context) (CompactionResult, error)) (CompactionResult, error) {
+func (t *Table) work(
+	ctx context.Context, what string, do func(context.Context) (CompactionResult, error),
+) (CompactionResult, error) {
 	if err := t.store.enterWriting(); err != nil {
 		return CompactionResult{}, err
 	}
@@ -100,7 +102,7 @@ func (t *Table) FlushDeltas(ctx context.Context) (CompactionResult, error) {
 
 // CompactMinor merges the redo files of each rowset that has several into one, so that reads open
 // fewer files. It does not flush memory. The table's writers wait only while the result is
-// committed. Errors: those of Flush.
+// committed. Errors: as for Flush.
 func (t *Table) CompactMinor(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "minor compaction", t.tab.CompactMinor)
 }
@@ -110,10 +112,12 @@ func (t *Table) CompactMinor(ctx context.Context) (CompactionResult, error) {
 // Reads of the newest state then have no changes to apply. Other columns, keys, and deletes stay as
 // they are. It does not flush memory, and writers wait as for CompactMinor.
 //
-// Errors: those of Flush; ErrNoColumn for a column that the table does not have; ErrSchema for a
+// Errors: as for Flush; ErrNoColumn for a column that the table does not have; ErrSchema for a
 // key column.
 func (t *Table) CompactMajor(ctx context.Context, columns ...string) (CompactionResult, error) {
-	return t.work(ctx, "major compaction", func(ctx context.Context) (CompactionResult, error) { return t.tab.CompactMajor(ctx, columns) })
+	return t.work(ctx, "major compaction", func(ctx context.Context) (CompactionResult, error) {
+		return t.tab.CompactMajor(ctx, columns)
+	})
 }
 
 // Recompress rewrites columns of rowsets on disk so that they take less space: those for which the
@@ -121,15 +125,15 @@ func (t *Table) CompactMajor(ctx context.Context, columns ...string) (Compaction
 // byte strings, in LZ4 by a slower compressor; a column with the compression schema.LZ4HC or
 // schema.Dense says more. Changes of these columns in redo files become part of them, as in
 // CompactMajor. Rows and their history stay as they are. Background work does the same with rowsets
-// at rest, see Options.RecompressAfter. It does not flush memory. Writers wait and errors are as for
-// CompactMinor.
+// at rest, see Options.RecompressAfter. It does not flush memory. Writers wait and errors are as
+// for CompactMinor.
 func (t *Table) Recompress(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "recompress", t.tab.Recompress)
 }
 
-// CollectUndos removes what is older than the table's history, as far as it can without a rewrite:
-// whole undo files, and rowsets in which every row is deleted or expired. Writers wait and errors are as for
-// CompactMinor.
+// CollectUndos removes versions that are older than the table's history, as far as it can without a
+// rewrite: whole undo files, and rowsets in which every row is deleted or expired. Writers wait and
+// errors are as for CompactMinor.
 func (t *Table) CollectUndos(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "undo gc", t.tab.CollectUndos)
 }

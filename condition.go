@@ -20,7 +20,7 @@ func (b *Batch) If(t *Table, key Row, predicates ...Predicate) {
 	b.condition(t, &tablet.Condition{}, predicates, func() { b.Row(OpDeleteIgnore, t, key) })
 }
 
-// IfAbsent makes the batch depend on a row that does not exist, as If does on one that exists.
+// IfAbsent makes the batch depend on a row that does not exist, as If does on an existing row.
 func (b *Batch) IfAbsent(t *Table, key Row) {
 	b.condition(t, &tablet.Condition{Absent: true}, nil, func() { b.Row(OpDeleteIgnore, t, key) })
 }
@@ -90,7 +90,7 @@ func (b *Batch) spoil(err error) {
 // that. Get does not see rows whose key contains an auto-incrementing column that Commit has yet to
 // assign.
 //
-// Errors: those of Table.Get; the *RowError with which Commit would refuse an operation on the row
+// Errors: as for Table.Get; the *RowError with which Commit would refuse an operation on the row
 // in its present state.
 func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOption) (Row, error) {
 	o := collect(opts)

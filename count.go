@@ -29,7 +29,8 @@ func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 		}
 		if ok {
 			if e := o.explain; e != nil {
-				*e = Explanation{Table: t.tab.Name(), Returned: n, Complete: true, FromCounters: true, Time: time.Since(begin), verb: "counted"}
+				*e = Explanation{Table: t.tab.Name(), Returned: n, Complete: true, FromCounters: true,
+					Time: time.Since(begin), verb: "counted"}
 			}
 			return n, nil
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/internal/metrics"
 )
 
-// counters is what a store counts while it is open, for Metrics.
+// counters contains the counters of an open store, for Metrics.
 type counters struct {
 	opened time.Time
 
@@ -33,14 +33,16 @@ type counters struct {
 }
 
 // jobKinds are the kinds of jobs, in the order of Metrics.Jobs.
-var jobKinds = []compaction.Kind{compaction.Flush, compaction.DeltaFlush, compaction.Merge, compaction.MinorDelta, compaction.MajorDelta, compaction.Recompress, compaction.UndoGC, compaction.Ingest}
+var jobKinds = []compaction.Kind{compaction.Flush, compaction.DeltaFlush, compaction.Merge, compaction.MinorDelta,
+	compaction.MajorDelta, compaction.Recompress, compaction.UndoGC, compaction.Ingest}
 
 // getSample is of how many calls of Get one is timed: reading the clock twice takes longer than all
 // else that is counted.
 const getSample = 32
 
 func newCounters() *counters {
-	c := &counters{opened: time.Now(), getTime: metrics.NewHistogram(), getMany: metrics.NewHistogram(), scans: metrics.NewHistogram()}
+	c := &counters{opened: time.Now(), getTime: metrics.NewHistogram(), getMany: metrics.NewHistogram(),
+		scans: metrics.NewHistogram()}
 	for i := range c.commits {
 		c.commits[i] = metrics.NewHistogram()
 	}

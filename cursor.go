@@ -28,7 +28,7 @@ import (
 // A move to a distant row reads 16 rows there, and more with each further read in the same
 // direction. Moves to and fro among rows in memory read nothing.
 type Cursor struct {
-	scan    Scan // what the cursor reads
+	scan    Scan // of the rows that the cursor reads
 	begun   bool // view, request, columns and keys are set
 	closed  bool
 	view    view

@@ -12,16 +12,19 @@ import (
 // Errors that a caller can act on. Test for them with errors.Is: each is wrapped in an error that
 // names the store, table, column, key, or position in a file.
 var (
-	ErrNotFound      = fault.ErrNotFound      // no row with the key
-	ErrNoTable       = fault.ErrNoTable       // the store has no table of that name, or it was dropped
-	ErrNoColumn      = fault.ErrNoColumn      // the table has no column of that name
-	ErrKeyExists     = fault.ErrKeyExists     // an insert of a key that exists
-	ErrExists        = fault.ErrExists        // a table of that name exists; a store exists where none may be
-	ErrRow           = fault.ErrRow           // a row of a write batch was refused; errors.As finds the *RowError
-	ErrSchema        = fault.ErrSchema        // a schema is not valid, or a struct or value does not fit it
-	ErrTooOld        = fault.ErrTooOld        // a read below the history floor
-	ErrFuture        = fault.ErrFuture        // a timestamp ahead of the clock
-	ErrConflict      = fault.ErrConflict      // a condition of a write batch is not met; what a transaction has read was changed; a column has another type
+	ErrNotFound  = fault.ErrNotFound  // no row with the key
+	ErrNoTable   = fault.ErrNoTable   // the store has no table of that name, or it was dropped
+	ErrNoColumn  = fault.ErrNoColumn  // the table has no column of that name
+	ErrKeyExists = fault.ErrKeyExists // an insert of a key that exists
+	ErrExists    = fault.ErrExists    // a table of that name exists; a store exists where none may be
+	ErrRow       = fault.ErrRow       // a row of a write batch was refused; errors.As finds the *RowError
+	ErrSchema    = fault.ErrSchema    // a schema is not valid, or a struct or value does not fit it
+	ErrTooOld    = fault.ErrTooOld    // a read below the history floor
+	ErrFuture    = fault.ErrFuture    // a timestamp ahead of the clock
+
+	// ErrConflict: a condition of a write batch is not met, rows that a transaction has read were
+	// changed, or a column has another type.
+	ErrConflict      = fault.ErrConflict
 	ErrOverflow      = fault.ErrOverflow      // a sum of integers or decimals, or a product, is out of range
 	ErrBatchTooLarge = fault.ErrBatchTooLarge // a write batch over its limit
 	ErrCorrupt       = fault.ErrCorrupt       // bytes on disk differ from what was written
@@ -30,8 +33,10 @@ var (
 	ErrLocked        = fault.ErrLocked        // the store is open elsewhere, and cannot be shared
 	ErrReadOnly      = fault.ErrReadOnly      // a write on a store opened read-only
 	ErrPoisoned      = fault.ErrPoisoned      // an earlier write failed; the store is read-only from then on
-	ErrNoSpace       = fault.ErrNoSpace       // the disk is full, up to the 16 MiB that are kept free; nothing was changed
 	ErrClosed        = fault.ErrClosed        // the store or the iterator is closed
+
+	// ErrNoSpace: the disk is full, up to the 16 MiB that are kept free. Nothing was changed.
+	ErrNoSpace = fault.ErrNoSpace
 )
 
 // ErrCommitted is returned by a second Commit of a write batch if neither Reset nor an operation

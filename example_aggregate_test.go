@@ -44,7 +44,8 @@ func ExampleGroupByPeriod() {
 	ctx := context.Background()
 	store, _ := filesTable()
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "seen", Type: schema.Timestamp}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64},
+		{Name: "seen", Type: schema.Timestamp}}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func ExampleGroupByPeriod() {
 		log.Fatal(err)
 	}
 	b := store.NewBatch()
-	for i, seen := range []string{"2026-10-31T23:59:59Z", "2026-11-01T00:00:00Z", "2026-11-30T12:00:00Z", "1969-12-31T23:00:00Z"} {
+	for i, seen := range []string{"2026-10-31T23:59:59Z", "2026-11-01T00:00:00Z", "2026-11-30T12:00:00Z",
+		"1969-12-31T23:00:00Z"} {
 		at, err := time.Parse(time.RFC3339, seen)
 		if err != nil {
 			log.Fatal(err)

@@ -190,7 +190,8 @@ func ExampleWhere() {
 	}
 
 	small := oribi.Between("size", 1, 100)
-	for _, p := range []oribi.Predicate{small, oribi.Not(small), oribi.Or(oribi.IsNull("size"), oribi.In("path", "a.txt", "b.md"))} {
+	for _, p := range []oribi.Predicate{small, oribi.Not(small),
+		oribi.Or(oribi.IsNull("size"), oribi.In("path", "a.txt", "b.md"))} {
 		n, err := files.Count(ctx, oribi.Where(p, oribi.Ne("path", "b.md")))
 		fmt.Println(p, n, err)
 	}

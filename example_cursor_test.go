@@ -10,7 +10,8 @@ import (
 
 // A cursor begins anywhere and moves in both directions.
 func ExampleTableOf_Cursor() {
-	store, files := openFiles(file{Path: "a.txt", Size: 10}, file{Path: "docs/a.md", Size: 20}, file{Path: "docs/b.md", Size: 30}, file{Path: "e.txt", Size: 40})
+	store, files := openFiles(file{Path: "a.txt", Size: 10}, file{Path: "docs/a.md", Size: 20},
+		file{Path: "docs/b.md", Size: 30}, file{Path: "e.txt", Size: 40})
 	defer store.Close()
 	c := files.Cursor(context.Background())
 	defer c.Close()

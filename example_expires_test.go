@@ -16,7 +16,8 @@ import (
 // A session expires 30 minutes after it was last seen. Earlier states of the table do not change.
 func ExampleExpires() {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewHybridClock(func() time.Time { return now })})
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(),
+		Clock: mvcc.NewHybridClock(func() time.Time { return now })})
 	if err != nil {
 		log.Fatal(err)
 	}

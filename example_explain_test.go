@@ -21,7 +21,8 @@ func ExampleExplain() {
 	put(store, files, map[string]int{"b.txt": 20, "e.txt": 500})
 
 	var e oribi.Explanation
-	for row, err := range files.Scan(ctx, oribi.From("b.txt"), oribi.Where(oribi.Gt("size", 100)), oribi.Explain(&e)).Rows() {
+	for row, err := range files.Scan(ctx, oribi.From("b.txt"), oribi.Where(oribi.Gt("size", 100)),
+		oribi.Explain(&e)).Rows() {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -172,14 +172,16 @@ func ExampleTable_Merge() {
 			if e.Begin {
 				return
 			}
-			fmt.Printf("%s: %d rowsets before, %d after: %s\n", e.Kind, len(e.Before.RowSets), len(e.After.RowSets), e.Why)
+			fmt.Printf("%s: %d rowsets before, %d after: %s\n", e.Kind, len(e.Before.RowSets), len(e.After.RowSets),
+				e.Why)
 		},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "size", Type: schema.Int64}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String},
+		{Name: "size", Type: schema.Int64}}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -216,7 +218,8 @@ func ExampleOptions() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "size", Type: schema.Int64}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String},
+		{Name: "size", Type: schema.Int64}}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -56,7 +56,8 @@ func ExampleTable_MergeBy() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "size", Type: schema.Int64}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String},
+		{Name: "size", Type: schema.Int64}}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -240,7 +240,8 @@ func ExampleTableOf_GetMany() {
 // Scan reads rows in key order.
 func ExampleTableOf_Scan() {
 	ctx := context.Background()
-	store, files := openFiles(file{Path: "a.txt", Size: 10}, file{Path: "b.txt", Size: 200}, file{Path: "c.txt", Size: 300})
+	store, files := openFiles(file{Path: "a.txt", Size: 10}, file{Path: "b.txt", Size: 200},
+		file{Path: "c.txt", Size: 300})
 	defer store.Close()
 	for row, err := range files.Scan(ctx, oribi.Where(oribi.Ge("size", 100)), oribi.Limit(10)) {
 		if err != nil {
@@ -288,7 +289,8 @@ func ExampleTableOf_Diff() {
 	store, files := openFiles(file{Path: "a.txt", Size: 10}, file{Path: "b.txt", Size: 20})
 	defer store.Close()
 	before := store.Visible()
-	after, err := files.Put(ctx, file{Path: "a.txt", Size: 11}, file{Path: "b.txt", Size: 20}, file{Path: "c.txt", Size: 30})
+	after, err := files.Put(ctx, file{Path: "a.txt", Size: 11}, file{Path: "b.txt", Size: 20},
+		file{Path: "c.txt", Size: 30})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -45,7 +45,8 @@ func ExampleStore_Checkpoint() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "size", Type: schema.Int64}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String},
+		{Name: "size", Type: schema.Int64}}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -60,7 +61,8 @@ func ExampleStore_Checkpoint() {
 	}
 	put(store, files, map[string]int{"a.txt": 30})
 
-	copied, err := oribi.Open("/copy", &oribi.Options{FS: fsys, ReadOnly: true, Clock: mvcc.NewLogicalClock(mvcc.First)})
+	copied, err := oribi.Open("/copy", &oribi.Options{FS: fsys, ReadOnly: true,
+		Clock: mvcc.NewLogicalClock(mvcc.First)})
 	if err != nil {
 		log.Fatal(err)
 	}

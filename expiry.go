@@ -81,7 +81,7 @@ func (d *draft) keepsExpiry(name string) error {
 	})
 }
 
-// setRule makes a rule begin with the alteration; nil: rows do not expire.
+// setRule makes a rule begin with the alteration. With a nil rule, rows do not expire.
 func (d *draft) setRule(rule *expiry.Rule) error {
 	rules := d.row.Expiry
 	if n := len(rules); n > 0 && rules[n-1].From == mvcc.Max { // of an earlier change
@@ -195,7 +195,7 @@ func (s *Store) newest() mvcc.Timestamp {
 	return s.core.Visible()
 }
 
-// Now returns the present time by the store's clock, by which rows expire. Errors: that of the
+// Now returns the present time by the store's clock, by which rows expire. Errors: the error of the
 // clock.
 func (s *Store) Now() (time.Time, error) {
 	now, err := s.core.Clock.Now()

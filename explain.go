@@ -26,7 +26,7 @@ type Explanation struct {
 	// FromCounters reports that the read was a count of all rows. It added up counters and read no
 	// rows, so all other counts are 0.
 	FromCounters bool
-	// Time is the time spent in the read, without that of the caller's loop over the rows.
+	// Time is the time spent in the read, without the time of the caller's loop over the rows.
 	Time time.Duration
 	// Workers is the number of goroutines that read, at most.
 	Workers int
@@ -36,7 +36,7 @@ type Explanation struct {
 	Predicates []PredicateCounts // in the order of evaluation: those that tested more rows first
 	Columns    []ColumnCounts    // those that the read needs, in the order of the schema
 
-	verb string // what was done with the rows: returned, counted, aggregated
+	verb string // the use of the rows: "returned", "counted", or "aggregated"
 }
 
 // RowSetCounts counts rowsets, the sets of rows that a table consists of. Disk is the sum of the
@@ -65,8 +65,8 @@ type RowCounts struct {
 }
 
 // PredicateCounts describes one predicate of a read. A predicate such as Between that is tested in
-// two steps appears as two. The test for expired rows is one of them, if rows of the table expire: its
-// text says so. Tested is the sum of the fields after Passed.
+// two steps appears as two. The test for expired rows is one of them, if rows of the table expire:
+// its text says so. Tested is the sum of the fields after Passed.
 type PredicateCounts struct {
 	Predicate string // in the syntax of SQL
 	Column    string
@@ -152,7 +152,7 @@ type explaining struct {
 	complete bool
 }
 
-// newExplaining begins the explanation of a read of what o asks for, and makes o count.
+// newExplaining begins the explanation of a read with options o, and makes o count.
 func (sc *Scan) newExplaining(v *view, o *scan.Options) *explaining {
 	x := beginExplaining(sc.o.explain, sc.t.tab.Name(), v.TableSchema.Schema, sc.o.where, o)
 	if n := len(x.tests); v.Clock() >= 0 && n > 0 { // request has added it last
@@ -179,9 +179,11 @@ func beginExplaining(to *Explanation, table string, s *schema.Schema, where []Pr
 
 // ExplainScan makes *e the explanation of a scan of rows that are in no store, as those of a
 // kudu.Table. s is their schema and where are the predicates of o.Filter, for the text. It sets
-// o.Stats, with which the caller makes the scan; the iterator that wrap returns for it sets *e when it
-// is closed, and ends after o.Limit rows, unless that is 0.
-func ExplainScan(e *Explanation, table string, s *schema.Schema, where []Predicate, o *scan.Options) (wrap func(scan.Iterator) scan.Iterator) {
+// o.Stats, with which the caller makes the scan; the iterator that wrap returns for it sets *e when
+// it is closed, and ends after o.Limit rows, unless that is 0.
+func ExplainScan(
+	e *Explanation, table string, s *schema.Schema, where []Predicate, o *scan.Options,
+) (wrap func(scan.Iterator) scan.Iterator) {
 	x, limit := beginExplaining(e, table, s, where, o), int64(-1)
 	if o.Limit > 0 {
 		limit = o.Limit
@@ -194,7 +196,7 @@ func ExplainScan(e *Explanation, table string, s *schema.Schema, where []Predica
 	}
 }
 
-// timed adds the time since from to that of the read.
+// timed adds the time since from to the time of the read.
 func (x *explaining) timed(from time.Time) {
 	if x != nil {
 		x.e.Time += time.Since(from)
@@ -208,7 +210,7 @@ func (x *explaining) workers(n int) {
 	}
 }
 
-// restart forgets what the read did, which begins again.
+// restart clears the counts of a read that begins again.
 func (x *explaining) restart() {
 	if x != nil {
 		x.stats.Reset()
@@ -229,7 +231,8 @@ func (x *explaining) finish(returned int64) {
 	e.RowSets.NotReached = l.RowSets - l.Outside - e.RowSets.Read
 	r := &s.Rows
 	e.Rows = RowCounts{
-		Disk: l.FileRows, Memory: r.Memory, Outside: l.OutsideRows + r.Outside, Invisible: r.Invisible, Excluded: r.Excluded,
+		Disk: l.FileRows, Memory: r.Memory, Outside: l.OutsideRows + r.Outside, Invisible: r.Invisible,
+		Excluded:    r.Excluded,
 		NotReturned: r.Selected - returned, Decoded: returned - r.Stored, Stored: r.Stored,
 	}
 	e.Rows.NotReached = e.Rows.Disk - e.Rows.Outside - r.File
@@ -257,8 +260,9 @@ func (p *PredicateCounts) set(t *batch.TestCounts) {
 func columnCounts(name string, counts *scan.ColumnCounts) ColumnCounts {
 	uses := counts.Uses()
 	c := ColumnCounts{
-		Column: name, Outside: uses[batch.BlockOutside], Skipped: uses[batch.BlockSkipped], ZoneMap: uses[batch.BlockZoneMap],
-		Stored: uses[batch.BlockStored], Decoded: uses[batch.BlockDecoded], Cells: counts.Decoded,
+		Column: name, Outside: uses[batch.BlockOutside], Skipped: uses[batch.BlockSkipped],
+		ZoneMap: uses[batch.BlockZoneMap],
+		Stored:  uses[batch.BlockStored], Decoded: uses[batch.BlockDecoded], Cells: counts.Decoded,
 	}
 	for _, n := range uses {
 		c.Blocks += n

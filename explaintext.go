@@ -31,7 +31,8 @@ func (e *Explanation) String() string {
 }
 
 func (e *Explanation) writeSummary(b *strings.Builder) {
-	fmt.Fprintf(b, "table %q: %s %s in %s", celltext.Printable(e.Table), plural(e.Returned, "row"), e.verb, durationText(e.Time))
+	fmt.Fprintf(b, "table %q: %s %s in %s", celltext.Printable(e.Table), plural(e.Returned, "row"), e.verb,
+		durationText(e.Time))
 	if e.Workers > 1 {
 		fmt.Fprintf(b, " by %d goroutines", e.Workers)
 	}
@@ -119,7 +120,8 @@ func (e *Explanation) predicates() (sections []section) {
 		if p.Tested == 0 {
 			s.lines = []countLine{{0, "rows were left to test"}}
 		}
-		s.add(p.Tested, fmt.Sprintf("rows were left to test; it is true for %s (%s)", grouped(p.Passed), percent(p.Selectivity())))
+		s.add(p.Tested, fmt.Sprintf("rows were left to test; it is true for %s (%s)", grouped(p.Passed),
+			percent(p.Selectivity())))
 		s.add(p.Schema, "decided by the schema")
 		s.add(p.ZoneMap, "decided by the zone map, without reading the values")
 		s.add(p.Dictionary, "decided by the words of the dictionary")
@@ -140,7 +142,8 @@ func (e *Explanation) writeColumns(b *strings.Builder) {
 		return
 	}
 	b.WriteString("\ncolumns: their cblocks in the rowsets that were read, by the most that was done with each\n")
-	table := [][]string{{"column", "cblocks", "outside", "skipped", "zone map", "as stored", "decoded", "cells decoded"}}
+	table := [][]string{{"column", "cblocks", "outside", "skipped", "zone map", "as stored", "decoded",
+		"cells decoded"}}
 	for i := range e.Columns {
 		c := &e.Columns[i]
 		line := []string{bind.QuoteName(c.Column)}

@@ -14,8 +14,8 @@ import (
 // Get reads one row. key is a Go value if the key has one column; otherwise it is a Key or a Row of
 // the key columns.
 //
-// Errors: ErrNotFound if there is no such row; those of AsOf and At; ErrRow for a key that does not
-// fit; ErrCorrupt; ErrClosed; ctx.Err().
+// Errors: ErrNotFound if there is no such row; the errors of AsOf and At; ErrRow for a key that
+// does not fit; ErrCorrupt; ErrClosed; ctx.Err().
 func (t *Table) Get(ctx context.Context, key any, opts ...GetOption) (Row, error) {
 	for tries := 0; ; tries++ {
 		row, err := t.getRow(ctx, key, opts)
@@ -79,7 +79,9 @@ const fewCells = 32
 
 // GetCells is like Get but returns the columns read and their cells, nil for NULL. They must not be
 // modified.
-func (t *Table) GetCells(ctx context.Context, key any, opts ...GetOption) (columns []schema.Column, cells [][]byte, err error) {
+func (t *Table) GetCells(
+	ctx context.Context, key any, opts ...GetOption,
+) (columns []schema.Column, cells [][]byte, err error) {
 	for tries := 0; ; tries++ {
 		columns, cells, err = t.getCells(ctx, key, opts)
 		if err == nil || !restarts(ctx, t, opts, err, tries) {
@@ -88,7 +90,9 @@ func (t *Table) GetCells(ctx context.Context, key any, opts ...GetOption) (colum
 	}
 }
 
-func (t *Table) getCells(ctx context.Context, key any, opts []GetOption) (columns []schema.Column, cells [][]byte, err error) {
+func (t *Table) getCells(
+	ctx context.Context, key any, opts []GetOption,
+) (columns []schema.Column, cells [][]byte, err error) {
 	k := keyReads.Get().(*keyRead)
 	defer k.release()
 	collectInto(&k.o, opts)

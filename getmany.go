@@ -16,10 +16,10 @@ import (
 const ctxEvery = 256
 
 // GetMany reads the rows with the given keys, each a key as in Get, under one snapshot. Row i of
-// the result is that of keys[i], or nil if there is none. A key may occur more than once. The keys
-// are looked up in key order, so keys near each other share the blocks that are read.
+// the result has the key keys[i]; it is nil if no such row exists. A key may occur more than once.
+// The keys are looked up in key order, so keys near each other share the blocks that are read.
 //
-// Errors: those of Get, except that a missing row is no error.
+// Errors: as for Get, except that a missing row is no error.
 func (t *Table) GetMany(ctx context.Context, keys []any, opts ...GetOption) ([]Row, error) {
 	rows := make([]Row, len(keys))
 	var few [fewCells][]byte
@@ -44,7 +44,9 @@ const rowsTogether = 64
 // GetManyCells is like GetMany but returns the columns read, and for each key the cells of its row
 // as GetCells does, or nil if there is no row. They must not be modified. Cells may be kept, but a
 // kept row keeps the memory of the rows around it alive.
-func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...GetOption) (columns []schema.Column, rows [][][]byte, err error) {
+func (t *Table) GetManyCells(
+	ctx context.Context, keys []any, opts ...GetOption,
+) (columns []schema.Column, rows [][][]byte, err error) {
 	rows = make([][][]byte, len(keys))
 	var cells [][]byte
 	left := len(keys)
@@ -71,7 +73,9 @@ func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...GetOption)
 //
 // If a follower begins again, get is called for all keys again, in another state; it sets what it
 // set before.
-func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func(v *view, i int, key []byte, cols []int) error) (columns []schema.Column, err error) {
+func (t *Table) getMany(
+	ctx context.Context, keys []any, o readOptions, get func(v *view, i int, key []byte, cols []int) error,
+) (columns []schema.Column, err error) {
 	for tries := 0; ; tries++ {
 		columns, err = t.getManyOnce(ctx, keys, o, get)
 		if err == nil || !t.store.restarts(ctx, o.asOf, err, tries) {
@@ -80,7 +84,9 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 	}
 }
 
-func (t *Table) getManyOnce(ctx context.Context, keys []any, o readOptions, get func(v *view, i int, key []byte, cols []int) error) (columns []schema.Column, err error) {
+func (t *Table) getManyOnce(
+	ctx context.Context, keys []any, o readOptions, get func(v *view, i int, key []byte, cols []int) error,
+) (columns []schema.Column, err error) {
 	if err := t.store.enter(); err != nil {
 		return nil, err
 	}
@@ -115,8 +121,8 @@ func (t *Table) getManyOnce(ctx context.Context, keys []any, o readOptions, get 
 	return o.columnsOf(v.TableSchema, cols), nil
 }
 
-// nearOf makes v read rows that are near each other together, if the table has row files. The caller
-// removes each key from Next before it gets its row.
+// nearOf makes v read rows that are near each other together, if the table has row files. The
+// caller removes each key from Next before it gets its row.
 func (t *Table) nearOf(v *view, encoded [][]byte, order []int) *rowset.Near {
 	if len(order) < 2 || !t.tab.Metadata().RowFile {
 		return nil

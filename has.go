@@ -28,7 +28,7 @@ func (k *keyRead) release() {
 // Has reports whether there is a row with a key, which is given as in Get. It reads no columns
 // other than those of the key, and allocates nothing if there is no such row.
 //
-// Errors: those of Get, except that a missing row is no error.
+// Errors: as for Get, except that a missing row is no error.
 func (t *Table) Has(ctx context.Context, key any, opts ...ReadOption) (bool, error) {
 	for tries := 0; ; tries++ {
 		found, err := t.has(ctx, key, opts)
@@ -66,7 +66,7 @@ func (t *TableOf[T]) Has(ctx context.Context, key any, opts ...ReadOption) (bool
 }
 
 // Has reports whether there is a row with a key, as Table.Has does. The transaction has then read
-// the row, whether it exists or not: see Tx. Errors: those of Tx.Get, except that a missing row is
+// the row, whether it exists or not: see Tx. Errors: as for Tx.Get, except that a missing row is
 // no error.
 func (tx *Tx) Has(t *Table, key any) (bool, error) {
 	if err := tx.ready(t); err != nil {

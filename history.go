@@ -92,7 +92,7 @@ func rowOf(columns []schema.Column, cells [][]byte) Row {
 // answer. All versions are found before the first step, under one snapshot.
 //
 // AsOf and At leave out newer versions. Errors come as the only step: ErrNotFound if there is no
-// version; those of Get.
+// version; the errors of Get.
 func (t *Table) History(ctx context.Context, key any, opts ...GetOption) iter.Seq2[Version, error] {
 	return t.versions(ctx, key, collect(opts))
 }
@@ -138,7 +138,9 @@ func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[
 }
 
 // history collects the versions of a row, and returns the columns read and the encoded key.
-func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.RowHistory, []schema.Column, []byte, error) {
+func (t *Table) history(
+	ctx context.Context, key any, o readOptions,
+) (*tablet.RowHistory, []schema.Column, []byte, error) {
 	// The history above this floor stays until the versions are collected.
 	s := t.store
 	since := s.core.Pins.PinOldest(t.tab)
@@ -177,7 +179,7 @@ func columnsOf(s *schema.Schema, cols []int) []schema.Column {
 // Difference is valid until the next step; its cells of variable width, and the results of its Row
 // methods, may be kept.
 //
-// Errors come as the last step: from is above to; those of AsOf.
+// Errors come as the last step: from is above to; the errors of AsOf.
 func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...DiffOption) iter.Seq2[Difference, error] {
 	return t.differences(ctx, from, to, collect(opts))
 }
@@ -191,9 +193,11 @@ func (t *Table) differences(ctx context.Context, from, to mvcc.Timestamp, o read
 	}
 }
 
-// diff passes the differences of rows with keys above after, which is encoded, to yield; nil: of
+// diff passes the differences of rows with keys above after, which is encoded, to yield; nil for
 // all rows. The caller passes on the error.
-func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions, after []byte, yield func(Difference, error) bool) error {
+func (t *Table) diff(
+	ctx context.Context, from, to mvcc.Timestamp, o readOptions, after []byte, yield func(Difference, error) bool,
+) error {
 	if from > to {
 		return fmt.Errorf("oribi: diff: table %q: from %v is after to %v", t.tab.Name(), from, to)
 	}

@@ -45,7 +45,8 @@ func (s *Store) Info() (Info, error) {
 
 func (s *Store) sizes() Sizes {
 	st := s.core.Blocks.Stats()
-	sizes := Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.core.Tail.Load().Report().Bytes}
+	sizes := Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes,
+		Log: s.core.Tail.Load().Report().Bytes}
 	if s.writer != nil {
 		sizes.Log = s.writer.Log.Bytes()
 	}

@@ -40,12 +40,16 @@ import (
 // ingest; ErrNoTable if the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed;
 // ctx.Err(). After an error nothing has changed, except after ErrPoisoned, when the next Open
 // decides.
-func (t *Table) Ingest(ctx context.Context, batches iter.Seq2[[]*batch.Vector, error]) (ts mvcc.Timestamp, rows int64, err error) {
+func (t *Table) Ingest(
+	ctx context.Context, batches iter.Seq2[[]*batch.Vector, error],
+) (ts mvcc.Timestamp, rows int64, err error) {
 	return t.ingest(ctx, func(*tablet.TableSchema) (iter.Seq2[[]*batch.Vector, error], error) { return batches, nil })
 }
 
 // ingest is Ingest of the vectors that make returns for the current schema.
-func (t *Table) ingest(ctx context.Context, make func(*tablet.TableSchema) (iter.Seq2[[]*batch.Vector, error], error)) (mvcc.Timestamp, int64, error) {
+func (t *Table) ingest(
+	ctx context.Context, make func(*tablet.TableSchema) (iter.Seq2[[]*batch.Vector, error], error),
+) (mvcc.Timestamp, int64, error) {
 	s := t.store
 	if err := s.enterWriting(); err != nil {
 		return 0, 0, err
@@ -76,7 +80,9 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.TableSchema) (iter
 }
 
 // fill passes all vectors on and finishes.
-func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2[[]*batch.Vector, error]) (mvcc.Timestamp, error) {
+func (t *Table) fill(
+	ctx context.Context, into *tablet.Ingest, batches iter.Seq2[[]*batch.Vector, error],
+) (mvcc.Timestamp, error) {
 	columns := into.Schema.Schema.Columns
 	buffers := min(int64(len(columns))*ingestColumnBytes, t.store.opts.MemoryLimit/8)
 	t.store.core.Budget.Reserve(budget.Compaction, buffers)
@@ -229,7 +235,8 @@ func (t *TableOf[T]) vectors(b *bind.Binding, rows iter.Seq[T]) iter.Seq2[[]*bat
 				f := &b.Fields[k]
 				cell, err := f.Put(value[:0], v)
 				if err != nil {
-					yield(nil, &RowError{Row: before + n, Table: t.Table.tab.Name(), Column: s.Columns[f.Column].Name, Cause: err})
+					yield(nil, &RowError{Row: before + n, Table: t.Table.tab.Name(), Column: s.Columns[f.Column].Name,
+						Cause: err})
 					return
 				}
 				if s.Columns[f.Column].Type.Variable() {

@@ -42,8 +42,8 @@ func encodeKey(dst []byte, tableSchema *tablet.TableSchema, key any, prefix bool
 	return bind.AppendKey(dst, s, encoder, []any{key}, prefix)
 }
 
-// bound encodes a bound of a key range, in the memory of buf if that is large enough. It returns nil
-// for no bound.
+// bound encodes a bound of a key range, in the memory of buf if that is large enough. It returns
+// nil for no bound.
 func (t *Table) bound(buf []byte, tableSchema *tablet.TableSchema, key any) ([]byte, error) {
 	if key == nil {
 		return nil, nil

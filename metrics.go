@@ -231,12 +231,16 @@ func (s *Store) Metrics() (Metrics, error) {
 	}
 	used := s.core.Budget.UsedBy
 	m.Memory = MemoryMetrics{Limit: s.opts.MemoryLimit, Rows: used(budget.MemRowSet), Changes: used(budget.Delta),
-		Compactions: used(budget.Compaction), Merges: used(budget.Merge), Scans: used(budget.Scan), Reads: s.core.Reads.Used(), Cache: s.core.Cache.Used(), Transactions: used(budget.Transaction)}
+		Compactions: used(budget.Compaction), Merges: used(budget.Merge), Scans: used(budget.Scan),
+		Reads: s.core.Reads.Used(), Cache: s.core.Cache.Used(), Transactions: used(budget.Transaction)}
 	m.Cache = CacheMetrics{Limit: s.core.Cache.Limit()}
 	m.Cache.Hits, m.Cache.Misses = s.core.Cache.Lookups()
-	m.Stalls = StallMetrics{Count: c.stalls.Load(), Waiting: c.stalled.Load(), Duration: time.Duration(c.stallTime.Load())}
-	m.Commits = CommitMetrics{Rows: c.rows.Load(), Bytes: c.bytes.Load(), NoSync: loadHistogram(c.commits[0]), Sync: loadHistogram(c.commits[1])}
-	m.Reads = ReadMetrics{Gets: c.gets.Load(), Get: loadHistogram(c.getTime), Keys: c.keys.Load(), GetMany: loadHistogram(c.getMany),
+	m.Stalls = StallMetrics{Count: c.stalls.Load(), Waiting: c.stalled.Load(),
+		Duration: time.Duration(c.stallTime.Load())}
+	m.Commits = CommitMetrics{Rows: c.rows.Load(), Bytes: c.bytes.Load(), NoSync: loadHistogram(c.commits[0]),
+		Sync: loadHistogram(c.commits[1])}
+	m.Reads = ReadMetrics{Gets: c.gets.Load(), Get: loadHistogram(c.getTime), Keys: c.keys.Load(),
+		GetMany:   loadHistogram(c.getMany),
 		ScanBegin: loadHistogram(c.scans)}
 	m.Pins.Reads, m.Pins.Snapshots, m.Pins.Oldest = s.core.Pins.Count()
 	pinned := s.core.Blocks.Pinned()
@@ -250,10 +254,12 @@ func (b *background) metrics() MaintenanceMetrics {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := &b.counts
-	m := MaintenanceMetrics{Workers: b.s.opts.MaintenanceWorkers, Running: c.Running, Queued: c.Queued, Paused: c.Paused}
+	m := MaintenanceMetrics{Workers: b.s.opts.MaintenanceWorkers, Running: c.Running, Queued: c.Queued,
+		Paused: c.Paused}
 	for _, kind := range maintenance.Kinds() {
 		n := c.Of(kind)
-		m.Operations = append(m.Operations, OperationMetrics{Kind: string(kind), Running: n.Running, Done: n.Done, Failed: n.Failed,
+		m.Operations = append(m.Operations, OperationMetrics{Kind: string(kind), Running: n.Running, Done: n.Done,
+			Failed:       n.Failed,
 			BytesWritten: n.BytesWritten, Duration: n.Time})
 	}
 	return m

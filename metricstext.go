@@ -43,23 +43,27 @@ func (m Metrics) WriteTo(w io.Writer) (n int64, err error) {
 
 	gauge("oribi_memory_limit_bytes", "Options.MemoryLimit.", m.Memory.Limit)
 	byUse(t, "oribi_memory_bytes", "Memory in use.", []use{{"rows", m.Memory.Rows}, {"changes", m.Memory.Changes},
-		{"compactions", m.Memory.Compactions}, {"merges", m.Memory.Merges}, {"scans", m.Memory.Scans}, {"transactions", m.Memory.Transactions}, {"reads", m.Memory.Reads}, {"cache", m.Memory.Cache}})
+		{"compactions", m.Memory.Compactions}, {"merges", m.Memory.Merges}, {"scans", m.Memory.Scans},
+		{"transactions", m.Memory.Transactions}, {"reads", m.Memory.Reads}, {"cache", m.Memory.Cache}})
 	counter("oribi_cache_hits_total", "Lookups in the cache that found their value.", m.Cache.Hits)
 	counter("oribi_cache_misses_total", "Lookups in the cache that did not find their value.", m.Cache.Misses)
 	gauge("oribi_cache_limit_bytes", "Limit of the cache.", m.Cache.Limit)
-	byUse(t, "oribi_disk_bytes", "Bytes in files: live blocks, dead blocks whose space is not reclaimed, the log, metadata.",
+	byUse(t, "oribi_disk_bytes",
+		"Bytes in files: live blocks, dead blocks whose space is not reclaimed, the log, metadata.",
 		[]use{{"live", m.Disk.Live}, {"dead", m.Disk.Dead}, {"log", m.Disk.Log}, {"metadata", m.Disk.Metadata}})
 
 	t.Family("oribi_read_amplification", "gauge", "Rowsets over a key, on average.")
 	t.Float(m.ReadAmplification)
-	t.Family("oribi_write_amplification", "gauge", "Bytes written to the log and to blocks for each byte that was committed or ingested.")
+	t.Family("oribi_write_amplification", "gauge",
+		"Bytes written to the log and to blocks for each byte that was committed or ingested.")
 	t.Float(m.WriteAmplification)
 	t.Family("oribi_space_amplification", "gauge", "Bytes on disk for each byte of the newest rows in files.")
 	t.Float(m.SpaceAmplification)
 
 	counter("oribi_stalls_total", "Waits of writers for memory.", m.Stalls.Count)
 	gauge("oribi_stalled_writers", "Writers that wait for memory.", m.Stalls.Waiting)
-	t.Family("oribi_stall_seconds_total", "counter", "Time that writers waited for memory, without waits that have not ended.")
+	t.Family("oribi_stall_seconds_total", "counter",
+		"Time that writers waited for memory, without waits that have not ended.")
 	t.Seconds(m.Stalls.Duration)
 
 	counter("oribi_commit_rows_total", "Rows changed by committed write batches.", m.Commits.Rows)
@@ -78,12 +82,14 @@ func (m Metrics) WriteTo(w io.Writer) (n int64, err error) {
 
 	gauge("oribi_open_reads", "Open scans and cursors.", int64(m.Pins.Reads))
 	gauge("oribi_open_snapshots", "Open snapshots.", int64(m.Pins.Snapshots))
-	t.Family("oribi_oldest_read_timestamp_seconds", "gauge", "Oldest timestamp of an open read or snapshot, as Unix time; 0 if there is none.")
+	t.Family("oribi_oldest_read_timestamp_seconds", "gauge",
+		"Oldest timestamp of an open read or snapshot, as Unix time; 0 if there is none.")
 	t.Float(m.Pins.oldestSeconds())
 	gauge("oribi_pinned_rowsets", "Replaced rowsets that open reads use.", int64(m.Pins.RowSets))
 	gauge("oribi_pinned_blocks", "Dropped blocks that open reads use.", int64(m.Pins.Blocks))
 	gauge("oribi_pinned_bytes", "Size of the dropped blocks that open reads use.", m.Pins.Bytes)
-	gauge("oribi_pinned_undo_bytes", "Size of the undo files that are kept for open reads and snapshots only.", m.Pins.UndoBytes)
+	gauge("oribi_pinned_undo_bytes", "Size of the undo files that are kept for open reads and snapshots only.",
+		m.Pins.UndoBytes)
 	m.writeTables(t)
 
 	written, err := w.Write(t.Bytes())
@@ -100,16 +106,20 @@ func (m Metrics) writeJobs(t *metrics.Text) {
 	sum := func(name, help string, value func(j *JobMetrics) int64) {
 		family(name, "counter", help, func(j *JobMetrics) { t.Int(value(j), "kind", string(j.Kind)) })
 	}
-	family("oribi_jobs_running", "gauge", "Flushes, compactions and ingests that run.", func(j *JobMetrics) { t.Int(j.Running, "kind", string(j.Kind)) })
+	family("oribi_jobs_running", "gauge", "Flushes, compactions and ingests that run.",
+		func(j *JobMetrics) { t.Int(j.Running, "kind", string(j.Kind)) })
 	family("oribi_jobs_total", "counter", "Flushes, compactions and ingests that have ended.", func(j *JobMetrics) {
 		t.Int(j.Done, "kind", string(j.Kind), "result", "done")
 		t.Int(j.Failed, "kind", string(j.Kind), "result", "failed")
 	})
 	sum("oribi_job_rows_read_total", "Rows read by jobs.", func(j *JobMetrics) int64 { return j.RowsRead })
 	sum("oribi_job_rows_written_total", "Rows written by jobs.", func(j *JobMetrics) int64 { return j.RowsWritten })
-	sum("oribi_job_read_bytes_total", "Bytes of the files read by jobs.", func(j *JobMetrics) int64 { return j.BytesRead })
-	sum("oribi_job_written_bytes_total", "Bytes of the files written by jobs.", func(j *JobMetrics) int64 { return j.BytesWritten })
-	family("oribi_job_seconds_total", "counter", "Durations of jobs.", func(j *JobMetrics) { t.Seconds(j.Duration, "kind", string(j.Kind)) })
+	sum("oribi_job_read_bytes_total", "Bytes of the files read by jobs.",
+		func(j *JobMetrics) int64 { return j.BytesRead })
+	sum("oribi_job_written_bytes_total", "Bytes of the files written by jobs.",
+		func(j *JobMetrics) int64 { return j.BytesWritten })
+	family("oribi_job_seconds_total", "counter", "Durations of jobs.",
+		func(j *JobMetrics) { t.Seconds(j.Duration, "kind", string(j.Kind)) })
 }
 
 func (m *MaintenanceMetrics) write(t *metrics.Text) {
@@ -152,8 +162,10 @@ func (m Metrics) writeTables(t *metrics.Text) {
 	family("oribi_table_bytes", "Size of all files.", func(tm *TableMetrics) int64 { return tm.Bytes })
 	family("oribi_table_redo_bytes", "Size of the redo files.", func(tm *TableMetrics) int64 { return tm.RedoBytes })
 	family("oribi_table_undo_bytes", "Size of the undo files.", func(tm *TableMetrics) int64 { return tm.UndoBytes })
-	family("oribi_table_memory_bytes", "Rows that are not yet flushed.", func(tm *TableMetrics) int64 { return tm.MemBytes })
-	family("oribi_table_delta_memory_bytes", "Changes in memory of rows on disk.", func(tm *TableMetrics) int64 { return tm.DeltaBytes })
+	family("oribi_table_memory_bytes", "Rows that are not yet flushed.",
+		func(tm *TableMetrics) int64 { return tm.MemBytes })
+	family("oribi_table_delta_memory_bytes", "Changes in memory of rows on disk.",
+		func(tm *TableMetrics) int64 { return tm.DeltaBytes })
 	t.Family("oribi_table_depth", "gauge", "Rowsets over a key, on average.")
 	for i := range m.Tables {
 		t.Float(m.Tables[i].Depth, "table", m.Tables[i].Name)

@@ -57,7 +57,7 @@ type Options struct {
 	// A read AsOf a time after the newest write batch waits until the writer has confirmed that no
 	// batch comes before that time, for a second at most; then it is ErrFuture. Without a writer it
 	// does not wait.
-	// Where open files cannot be removed, on Windows, Follow has no effect beyond that of ReadOnly.
+	// Where open files cannot be removed, on Windows, Follow has the effect of ReadOnly.
 	Follow bool
 	// ErrorIfMissing makes Open fail if the directory contains no store, instead of creating one.
 	ErrorIfMissing bool
@@ -93,8 +93,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Listener is called when a flush, compaction or ingest begins and after it has ended, and when
 	// a writer begins and ends to wait for memory (compaction.Stall). Each has two events with one
-	// number, the first with Event.Begin set. Calls may be concurrent; those of one number are not,
-	// and those at the ends of jobs of one table are one after another, in the order of the
+	// number, the first with Event.Begin set. Calls may be concurrent; calls of one number are
+	// not, and those at the ends of jobs of one table are one after another, in the order of the
 	// commits, in the goroutine that did the job or one that did a concurrent one.
 	//
 	// At the end of a job or a wait no lock is held: Listener may use the store in any way except
@@ -108,14 +108,14 @@ type Options struct {
 	Progress func(table string, rows, of int64)
 
 	// Manual leaves flushes and compactions to the caller, except for flushes that the memory limit
-	// forces. Store.StepBackgroundWork carries out what is due.
+	// forces. Store.StepBackgroundWork carries out the operations that are due.
 	Manual bool
 	// Schedule chooses which background operation starts next, for experiments and tests: it
 	// returns an index in ops, which is not empty, or a negative number to start none now. It is
 	// called in any goroutine, one call at a time, with a lock held: it must be quick and must not
 	// use the store. Default: what docs/compaction.md describes.
 	Schedule func(ops []BackgroundOp) int
-	// Policy chooses what to merge in the background. compaction.Named lists those that there are.
+	// Policy chooses what to merge in the background. compaction.Named lists the policies.
 	// Default: compaction.Overlap{}.
 	Policy compaction.Policy
 	// MaintenanceWorkers is the number of flushes, compactions and other background operations that

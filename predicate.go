@@ -98,7 +98,7 @@ func NotNull(column string) Predicate { return newPredicate(bind.NotNull, column
 // test, except in every 16th batch, which is the next sample. So no row of a value in the filter is
 // ever missing, but there are more false positives than the filter has by itself. Which ones
 // depends on how the rows are stored, and two scans of the same state may return different ones. To
-// get the same rows each time, test those of the result again: filter.Test(bytes).
+// get the same rows each time, test the rows of the result again: filter.Test(bytes).
 //
 // All else tests each row and gives exactly the filter's own answers: Not(InBloom(…)), which is
 // true for values that certainly were not added, but not for false positives; Count and Aggregate;
@@ -107,8 +107,8 @@ func InBloom(column string, filter *bloom.BloomFilter) Predicate {
 	return Predicate{bind.Predicate{Kind: bind.InBloom, Column: column, Bloom: filter}}
 }
 
-// BloomBytes returns the bytes that InBloom looks up for a value of a column. They are those of the
-// column's type:
+// BloomBytes returns the bytes that InBloom looks up for a value of a column. The type of the
+// column determines them:
 //
 //	bool                       1 byte, 0 or 1
 //	integers                   little-endian, in the width of the column's type
@@ -131,12 +131,12 @@ func BloomBytes(column *schema.Column, value any) ([]byte, error) {
 	return cell, nil
 }
 
-// And returns a predicate that is true if all predicates are true. Without predicates, it is true for
-// every row.
+// And returns a predicate that is true if all predicates are true. Without predicates, it is true
+// for every row.
 func And(predicates ...Predicate) Predicate { return join(bind.And, predicates) }
 
-// Or returns a predicate that is true if at least one of the predicates is true. Without predicates,
-// it is true for no row.
+// Or returns a predicate that is true if at least one of the predicates is true. Without
+// predicates, it is true for no row.
 func Or(predicates ...Predicate) Predicate { return join(bind.Or, predicates) }
 
 // Not returns a predicate that is true if p is false. If p is neither true nor false, because of a

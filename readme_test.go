@@ -101,7 +101,8 @@ func runProgramOf(t *testing.T, name, first, last string) {
 		t.Fatal(err)
 	}
 	if testing.Short() {
-		goCommand(t, "", "build", "-overlay", overlayFile, "./internal/readme", "./internal/fault") // with two packages nothing is linked
+		// With two packages nothing is linked.
+		goCommand(t, "", "build", "-overlay", overlayFile, "./internal/readme", "./internal/fault")
 		return
 	}
 	out := goCommand(t, t.TempDir(), "run", "-overlay", overlayFile, "./internal/readme")

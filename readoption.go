@@ -96,8 +96,8 @@ type (
 		TypedTxScanOption
 	}
 
-	// TxScanOption is an option of Tx.Scan: Columns, Where, From, To, Prefix, Desc, AnyOrder, Limit.
-	// Table.Scan takes all of them.
+	// TxScanOption is an option of Tx.Scan: Columns, Where, From, To, Prefix, Desc, AnyOrder,
+	// Limit. Table.Scan takes all of them.
 	TxScanOption interface {
 		ScanOption
 		txScan()
@@ -191,9 +191,9 @@ type readOptions struct {
 	order   order
 	groupBy []groupKey
 	top     int                                                  // groups of the result; 0: all
-	explain *Explanation                                         // set when the read ends; nil: none
-	workers int                                                  // goroutines of a scan in any order; 0 and 1: the caller's alone
-	fit     func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
+	explain *Explanation                                         // set when the read ends, unless nil
+	workers int                                                  // goroutines of a scan in any order; 0, 1: one, the caller
+	fit     func(*tablet.TableSchema) (columns []int, err error) // chooses the columns; if nil, columns and all do
 }
 
 // point is the state that is read. The zero point is the newest.
@@ -247,9 +247,10 @@ func Columns(names ...string) ColumnsOption {
 // long as the table's history reaches back to ts. After a kill of the process, this is only certain
 // if ts was not ahead of the newest write batch.
 //
-// ts is a hybrid time, such as Commit returns, and no Unix time: for a time.Time, use AsOfTime. Unless
-// the store was opened with a clock of its own, AsOf, and all else that takes a timestamp, refuses a
-// number that looks like a Unix time: any between First and the hybrid time of 2000-01-01.
+// ts is a hybrid time, such as Commit returns, and no Unix time: for a time.Time, use AsOfTime.
+// Unless the store was opened with a clock of its own, AsOf, and all else that takes a timestamp,
+// refuses a number that looks like a Unix time: any between First and the hybrid time of
+// 2000-01-01.
 //
 // Errors of the read: ErrTooOld below the history floor, and for what looks like a Unix time;
 // ErrFuture for a timestamp above both the clock's microsecond and the newest timestamp (see
@@ -259,10 +260,12 @@ func AsOf(ts mvcc.Timestamp) ReadOption {
 }
 
 // AsOfTime reads the state at the end of t's microsecond: AsOf of mvcc.EndOf(t). It is for stores
-// whose timestamps are times, as they are with the default clock. Errors of the read: those of AsOf;
+// whose timestamps are times, as they are with the default clock. Errors of the read: as for AsOf;
 // ErrTooOld for the zero Time.
 func AsOfTime(t time.Time) ReadOption {
-	return readOption(func(o *readOptions) { o.point = point{at: mvcc.EndOf(t), asOf: true, isTime: true, zero: t.IsZero()} })
+	return readOption(func(o *readOptions) {
+		o.point = point{at: mvcc.EndOf(t), asOf: true, isTime: true, zero: t.IsZero()}
+	})
 }
 
 // At reads the state of a snapshot. Error of the read: ErrClosed if the snapshot or the store was
@@ -334,16 +337,16 @@ func GroupBy(columns ...string) AggregateOption {
 
 // GroupByPeriod is GroupBy with the period of a date or timestamp column, in UTC: "year", "month",
 // "day", or "hour". The value of a group is a string, the beginning of an RFC 3339 time, such as
-// "2026-11" for a month; the groups are in the order of time. The column of the result has a name such
-// as month(seen). Errors of the read: those of GroupBy; ErrSchema for another period or type.
+// "2026-11" for a month; the groups are in the order of time. The column of the result has a name
+// such as month(seen). Errors of the read: as for GroupBy; ErrSchema for another period or type.
 func GroupByPeriod(period, column string) AggregateOption {
 	return groupOption(func(o *readOptions) { o.groupBy = append(o.groupBy, groupKey{column, true, period}) })
 }
 
 // Top makes Table.Aggregate return only the n groups, at least one, with the greatest values of the
 // first aggregate, the greatest first. NULLs are after all other values, NaN is greater than all
-// numbers, and groups with equal values are in the order of their keys. AggregateResult.Total is the
-// number of all groups, so
+// numbers, and groups with equal values are in the order of their keys. AggregateResult.Total is
+// the number of all groups, so
 //
 //	r, err := t.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, oribi.GroupBy(c),
 //		oribi.Where(oribi.NotNull(c)), oribi.Top(1))

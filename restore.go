@@ -26,7 +26,7 @@ import (
 // Other writers of the table wait while the write batch is committed. If one of them has committed
 // since the rows were read, they also wait while the rows are read again.
 //
-// Errors: ErrBatchTooLarge; those of Batch.Commit and Table.Scan.
+// Errors: ErrBatchTooLarge; the errors of Batch.Commit and Table.Scan.
 func (t *Table) Truncate(ctx context.Context, opts ...TruncateOption) (BulkResult, error) {
 	res, err := t.truncate(ctx, collectBulk(opts))
 	if err != nil {
@@ -53,7 +53,7 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 	})
 }
 
-// RestoreTo changes the table's content back to what it was at ts, in one write batch: it undoes
+// RestoreTo changes the table's content back to its state at ts, in one write batch: it undoes
 // the changes and deletes since ts, and deletes the rows inserted since. Rows that did not change
 // are not touched. The states in between stay readable as far as the table's history goes, so
 // another RestoreTo can undo this one.
@@ -71,7 +71,7 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 // BulkResult.Rows rows; another one restores the others.
 //
 // Errors: ErrTooOld and ErrFuture as for AsOf(ts); ErrBatchTooLarge if more has changed since ts
-// than a write batch takes, and then nothing is changed; ErrConflict with Confirm; those of
+// than a write batch takes, and then nothing is changed; ErrConflict with Confirm; the errors of
 // Batch.Commit and Table.Diff.
 func (t *Table) RestoreTo(ctx context.Context, ts mvcc.Timestamp, opts ...TruncateOption) (BulkResult, error) {
 	res, err := t.restore(ctx, ts, collectBulk(opts))
@@ -105,12 +105,14 @@ type restoring struct {
 	o    bulkOptions
 	b    *Batch
 	res  BulkResult
-	done []byte // the last key that is restored, encoded; nil: none is
+	done []byte // the last key that is restored, encoded, or nil
 }
 
-// differences calls each with the rows after done that restoring changes, until it returns false. It
-// returns the timestamp of the state that it has compared with.
-func (r *restoring) differences(ctx context.Context, each func(*Difference) (bool, error)) (at mvcc.Timestamp, err error) {
+// differences calls each with the rows after done that restoring changes, until it returns false.
+// It returns the timestamp of the state that it has compared with.
+func (r *restoring) differences(
+	ctx context.Context, each func(*Difference) (bool, error),
+) (at mvcc.Timestamp, err error) {
 	at = max(r.ts, r.t.newest())
 	failed := r.t.diff(ctx, r.ts, at, collect[DiffOption](nil), r.done, func(d Difference, _ error) bool {
 		if d.Kind == Deleted && r.t.expiredAt(at, d.Columns, d.Before) {
@@ -141,7 +143,8 @@ func (r *restoring) piece(ctx context.Context) (more bool, err error) {
 			if more = r.b.bytes+undoBytes(d) > limit && rows > 0; more && r.o.pieces > 0 {
 				return false, nil
 			} else if more {
-				return false, fmt.Errorf("more than %d rows, %d bytes of a write batch, limit %d: use InPieces: %w", r.b.n, r.b.bytes, limit, fault.ErrBatchTooLarge)
+				return false, fmt.Errorf("more than %d rows, %d bytes of a write batch, limit %d: use InPieces: %w",
+					r.b.n, r.b.bytes, limit, fault.ErrBatchTooLarge)
 			}
 			if err := r.o.exceeded(r.res.Rows + rows); err != nil {
 				return false, err
@@ -173,7 +176,7 @@ func undoBytes(d *Difference) int64 {
 	return int64(2 * n)
 }
 
-// undo adds the operations that change a row back to what it was before a difference.
+// undo adds the operations that change a row back to its state before a difference.
 func (t *Table) undo(b *Batch, d *Difference) error {
 	p := b.opsOf(t)
 	if p == nil {
@@ -230,9 +233,11 @@ func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal
 //	read            at 7          │ at 8, again
 //	b                             └─ 9 ──
 //
-// If the table has changed since the state that read returned, or its rows expire, replace calls read
-// again with writers blocked. In most cases it has not, and no writer waits for a long read.
-func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error)) (BulkResult, error) {
+// If the table has changed since the state that read returned, or its rows expire, replace calls
+// read again with writers blocked. In most cases it has not, and no writer waits for a long read.
+func (t *Table) replace(
+	ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error),
+) (BulkResult, error) {
 	defer func() { b.asOf = 0 }()
 	for a := (attempts{}); ; {
 		res, err := t.replaceOnce(ctx, b, sync, read)
@@ -244,9 +249,11 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 }
 
 // replaceOnce is replace unless a row that was read has expired before the commit: then it returns
-// store.ErrExpired, and the timestamp at which it failed. The operations on rows that have expired by then
-// have no effect.
-func (t *Table) replaceOnce(ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error)) (BulkResult, error) {
+// store.ErrExpired, and the timestamp at which it failed. The operations on rows that have expired
+// by then have no effect.
+func (t *Table) replaceOnce(
+	ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error),
+) (BulkResult, error) {
 	s := t.store
 	at, err := read()
 	begin := s.counters.now() // as in the other bulk calls, the commit begins when the rows are known

@@ -20,7 +20,7 @@ type Loss struct {
 	File  string // within the store's directory; empty: several files contradict one another
 	Block uint64 // 0: no block is concerned
 	Rows  int64  // rows of which some version is lost, or has NULL in the place of a value; −1: unknown
-	Lost  string // what was lost, and why
+	Lost  string // the loss and its reason
 }
 
 // SalvageOption is an option of Salvage: FillNull or SalvageProgress. A nil option has no effect.
@@ -44,7 +44,8 @@ func SalvageProgress(progress func(done, total int64)) SalvageOption {
 // Salvage makes a new store in out from all that can be read of a damaged one in dir: tables, rows,
 // and their versions. It calls report for each loss; without any, the new store has the same
 // content. out must not exist, or be an empty directory, as for Checkpoint. It is complete whether
-// something was lost or not. Of o it uses FS, Logger, MemoryLimit, RowSetBytes and LogSegmentBytes; nil means the defaults.
+// something was lost or not. Of o it uses FS, Logger, MemoryLimit, RowSetBytes and LogSegmentBytes;
+// nil means the defaults.
 //
 // Files without damage are copied with their history. Of a rowset with damaged files, each version
 // of a row is kept whose cells can all be read: one bad cblock costs only the rows whose cells or
@@ -52,14 +53,17 @@ func SalvageProgress(progress func(done, total int64)) SalvageOption {
 // row had not existed then. With FillNull, versions that lack only cells of nullable columns have
 // NULL there. Rows that missing records of the log may have changed are as before.
 //
-// Each key has one sequence of versions in the new store. Where files and log contradict each other,
-// since the end of a version is lost, the version that began later counts, and the older one ends at
-// the last time of which it is known that it existed.
+// Each key has one sequence of versions in the new store. Where files and log contradict each
+// other, since the end of a version is lost, the version that began later counts, and the older one
+// ends at the last time of which it is known that it existed.
 //
 // It reads dir as a reader does, with a shared lock, and writes nothing there. Errors: fs.ErrExist
-// if out is anything else; ErrNotStore; ErrLocked; ErrUnsupported; ErrCorrupt if nothing can be read;
-// ErrNoSpace; ctx.Err(); those of the file system. After an error there is no out, or it is empty.
-func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss), options ...SalvageOption) (Copied, error) {
+// if out is anything else; ErrNotStore; ErrLocked; ErrUnsupported; ErrCorrupt if nothing can be
+// read; ErrNoSpace; ctx.Err(); the errors of the file system. After an error there is no out, or it
+// is empty.
+func Salvage(
+	ctx context.Context, dir, out string, o *Options, report func(Loss), options ...SalvageOption,
+) (Copied, error) {
 	if err := o.Validate(); err != nil {
 		return Copied{}, err
 	}
@@ -68,7 +72,8 @@ func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss)
 	if report == nil {
 		report = func(Loss) {}
 	}
-	v := &salvager{ctx: ctx, report: report, bad: map[blockID]error{}, blocks: map[blockID]salvagedBlock{}, tables: map[uint32]*salvagedTable{}}
+	v := &salvager{ctx: ctx, report: report, bad: map[blockID]error{}, blocks: map[blockID]salvagedBlock{},
+		tables: map[uint32]*salvagedTable{}}
 	for _, option := range options {
 		if option != nil {
 			option(&v.o)
@@ -184,7 +189,8 @@ func (s *Store) lockDamaged() error {
 		return err
 	}
 	if !slices.Contains(names, storedir.InstanceName) && !slices.Contains(names, storedir.DataName) {
-		return fmt.Errorf("the directory contains neither %s nor %s: %w", storedir.InstanceName, storedir.DataName, fault.ErrNotStore)
+		return fmt.Errorf("the directory contains neither %s nor %s: %w", storedir.InstanceName, storedir.DataName,
+			fault.ErrNotStore)
 	}
 	if s.locks, err = s.core.Dir.Lock(true); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -72,12 +72,15 @@ func (l *logSalvager) survey() error {
 // reportUnfit reports the operations that do not fit the metadata.
 func (l *logSalvager) reportUnfit() {
 	for _, number := range slices.Sorted(maps.Keys(l.unknown)) {
-		l.v.report(Loss{File: storedir.LogName, Rows: -1, Lost: fmt.Sprintf("%d operations on table %d, which the metadata does not have", l.unknown[number], number)})
+		l.v.report(Loss{File: storedir.LogName, Rows: -1,
+			Lost: fmt.Sprintf("%d operations on table %d, which the metadata does not have", l.unknown[number],
+				number)})
 	}
 	for _, t := range l.v.tables {
 		if t.unfit > 0 {
 			l.v.report(Loss{Table: t.row.Name, File: storedir.LogName, Rows: -1,
-				Lost: fmt.Sprintf("%d operations that do not fit the schema of the table, which is at version %d", t.unfit, t.row.SchemaVersion)})
+				Lost: fmt.Sprintf("%d operations that do not fit the schema of the table, which is at version %d",
+					t.unfit, t.row.SchemaVersion)})
 		}
 	}
 }
@@ -86,7 +89,9 @@ func (l *logSalvager) reportUnfit() {
 // LSNs without a record: before the next record, with its timestamp, or at the end, with 0. It sets
 // l.last. A record that no writer can have written after the one before is missing too. It returns
 // the last LSN.
-func (l *logSalvager) each(fn func(n lsn.LSN, payload []byte) error, missing func(from, to lsn.LSN, why *logDamage, next mvcc.Timestamp) error) (lsn.LSN, error) {
+func (l *logSalvager) each(
+	fn func(n lsn.LSN, payload []byte) error, missing func(from, to lsn.LSN, why *logDamage, next mvcc.Timestamp) error,
+) (lsn.LSN, error) {
 	s := l.v.s
 	next := max(s.core.Blocks.LogStart(), 1)
 	end := l.end
@@ -111,7 +116,8 @@ func (l *logSalvager) each(fn func(n lsn.LSN, payload []byte) error, missing fun
 			if errors.Is(err, fault.ErrUnsupported) {
 				return fmt.Errorf("log: lsn %d: %w", e.LSN, err)
 			} else if err != nil {
-				why = &logDamage{Kind: wal.EntryDamage, File: e.File, Offset: e.Offset, Bytes: e.Bytes, Problem: err.Error()}
+				why = &logDamage{Kind: wal.EntryDamage, File: e.File, Offset: e.Offset, Bytes: e.Bytes,
+					Problem: err.Error()}
 				return nil
 			}
 			if e.LSN > next {
@@ -241,7 +247,8 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 			w.SetEmpty()
 		}
 		_, err = record.Decode(payload, func(op record.Op) error {
-			if t := l.v.tables[op.Table]; t == nil && op.Table >= l.v.s.core.Stored().NextTable || t != nil && t.takes(op.Key) {
+			if t := l.v.tables[op.Table]; t == nil && op.Table >= l.v.s.core.Stored().NextTable || t != nil &&
+				t.takes(op.Key) {
 				return nil
 			}
 			w.Add(op)

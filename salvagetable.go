@@ -60,7 +60,7 @@ const opBytes = 96
 // opChunk is the size of the chunks of memory for keys and bodies.
 const opChunk = 256 << 10
 
-// table returns what salvages a table of the metadata.
+// table returns the salvager of a table of the metadata.
 func (v *salvager) table(number uint32) *salvagedTable {
 	t := v.tables[number]
 	if t == nil {
@@ -93,7 +93,8 @@ func (w *salvagedTable) plan() error {
 		return nil
 	})
 	for _, m := range w.gone {
-		groups = append(groups, &salvagedGroup{low: m.MinKey, high: m.MaxKey, max: m.MaxTimestamp, damaged: true, keyless: true})
+		groups = append(groups, &salvagedGroup{low: m.MinKey, high: m.MaxKey, max: m.MaxTimestamp, damaged: true,
+			keyless: true})
 	}
 	slices.SortFunc(groups, func(a, b *salvagedGroup) int { return bytes.Compare(a.low, b.low) })
 	for _, g := range groups {
@@ -143,8 +144,8 @@ func (w *salvagedTable) rewrites() bool {
 	return w.holes || slices.ContainsFunc(w.groups, func(g *salvagedGroup) bool { return g.rewrite })
 }
 
-// takes reports whether the operations on a key belong into rowsets of the new store: all of them, if
-// there are holes.
+// takes reports whether the operations on a key belong into rowsets of the new store: all of them,
+// if there are holes.
 func (w *salvagedTable) takes(key []byte) bool {
 	if w.holes {
 		return true
@@ -155,7 +156,8 @@ func (w *salvagedTable) takes(key []byte) bool {
 
 // group returns the group whose bounds have a key, or nil.
 func (w *salvagedTable) group(key []byte) *salvagedGroup {
-	i, _ := slices.BinarySearchFunc(w.groups, key, func(g *salvagedGroup, key []byte) int { return bytes.Compare(g.high, key) })
+	i, _ := slices.BinarySearchFunc(w.groups, key,
+		func(g *salvagedGroup, key []byte) int { return bytes.Compare(g.high, key) })
 	if i == len(w.groups) || bytes.Compare(w.groups[i].low, key) > 0 {
 		return nil
 	}
@@ -252,7 +254,8 @@ func (w *salvagedTable) merge(g *salvagedGroup, ops []rowset.LoggedOp) error {
 		w.out = rowset.NewRollingWriter(w.b, sc, w.nextRowSet, v.s.opts.RowSetBytes)
 		w.out.RowFiles = w.row.RowFile
 	}
-	m := rowset.SalvageMerge{Schema: sc, Options: rowset.SalvageOptions{FillNull: v.o.fillNull, Floor: w.row.HistoryFloor}, Sets: g.sets,
+	m := rowset.SalvageMerge{Schema: sc, Options: rowset.SalvageOptions{FillNull: v.o.fillNull,
+		Floor: w.row.HistoryFloor}, Sets: g.sets,
 		Ops: ops, Gaps: v.log.gaps, Flushed: w.tab.Metadata().FlushedLSN, Incomplete: w.holes || g.keyless,
 		Use: w.out.Append, Conflict: w.conflict, Progress: v.advance,
 		Dropped: func(*rowset.LoggedOp) { w.dropped++ },
@@ -289,17 +292,19 @@ func (w *salvagedTable) conflict(c *rowset.Conflict) {
 	if w.conflicts++; w.conflicts > maxReported {
 		return
 	}
-	text := fmt.Sprintf("key %s: when its version in %s ended; one in %s begins at %d", w.t.tab.KeyText(c.Key), c.Older, c.Newer, uint64(c.To))
+	text := fmt.Sprintf("key %s: when its version in %s ended; one in %s begins at %d", w.t.tab.KeyText(c.Key),
+		c.Older, c.Newer, uint64(c.To))
 	if c.From < c.To {
 		text += fmt.Sprintf("; from %d until then the key is absent", uint64(c.From))
 	}
 	w.v.report(Loss{Table: w.row.Name, Rows: 1, Lost: text})
 }
 
-// reportRest reports what was not reported one by one.
+// reportRest reports the number of losses that were not reported one by one.
 func (w *salvagedTable) reportRest() {
 	if n := w.conflicts - maxReported; n > 0 {
-		w.v.report(Loss{Table: w.row.Name, Rows: n, Lost: fmt.Sprintf("when versions of %d more keys ended, which have newer ones in other sources", n)})
+		w.v.report(Loss{Table: w.row.Name, Rows: n,
+			Lost: fmt.Sprintf("when versions of %d more keys ended, which have newer ones in other sources", n)})
 	}
 	if w.dropped > 0 {
 		w.v.report(Loss{Table: w.row.Name, File: storedir.LogName, Rows: -1,
@@ -307,14 +312,15 @@ func (w *salvagedTable) reportRest() {
 	}
 }
 
-// lostText describes what the damage of one block costs.
+// lostText describes the loss by the damage of one block.
 func lostText(l *rowset.Lost) string {
 	newest := fmt.Sprintf("the newest of %d", l.Newest)
 	switch {
 	case l.Changes:
 		return fmt.Sprintf("changes of %d rows, %s", l.Rows, newest)
 	case l.Filled:
-		return fmt.Sprintf("column %q: filled with NULL in %d rows, in the newest version of %d", l.Column, l.Rows, l.Newest)
+		return fmt.Sprintf("column %q: filled with NULL in %d rows, in the newest version of %d", l.Column, l.Rows,
+			l.Newest)
 	}
 	return fmt.Sprintf("column %q: versions of %d rows, %s", l.Column, l.Rows, newest)
 }

@@ -15,8 +15,9 @@ import (
 func (v *salvager) Info() ImageInfo {
 	s := v.s
 	c := s.core.Blocks.Counters()
-	return ImageInfo{UUID: hex.EncodeToString(s.core.Instance.ID[:]), Timestamp: s.core.Visible(), BlockSize: s.core.Instance.BlockSize,
-		Epoch: max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: s.core.LastLSN()}
+	return ImageInfo{UUID: hex.EncodeToString(s.core.Instance.ID[:]), Timestamp: s.core.Visible(),
+		BlockSize: s.core.Instance.BlockSize,
+		Epoch:     max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: s.core.LastLSN()}
 }
 
 // build decides which rowsets are copied and writes the others anew. All rows of the metadata are
@@ -75,7 +76,8 @@ func (v *salvager) Records(fn func(record []byte) error) error { return v.log.wr
 // Blocks calls fn with each block that is copied.
 func (v *salvager) Blocks(fn func(b ImageBlock, open func() (io.ReadCloser, error)) error) error {
 	for _, b := range v.whole {
-		err := fn(ImageBlock{uint64(b.ID), b.Length, b.Sum}, func() (io.ReadCloser, error) { return v.s.core.Blocks.ReadBlock(b.ID) })
+		err := fn(ImageBlock{uint64(b.ID), b.Length, b.Sum},
+			func() (io.ReadCloser, error) { return v.s.core.Blocks.ReadBlock(b.ID) })
 		if err != nil {
 			return err
 		}

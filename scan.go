@@ -26,8 +26,8 @@ type Scan struct {
 	expired bool // it reads the rows that are expired, instead of the others
 
 	keys  bool   // the iterator returns the rows' keys, too
-	after []byte // encoded: the scan reads only rows with keys above it; nil: all
-	tx    *Tx    // the transaction of which the scan is a part; nil: none
+	after []byte // encoded: the scan reads only rows with keys above it; nil for all rows
+	tx    *Tx    // the transaction of which the scan is a part, or nil
 
 	tracked *trackedScan // the running scan of tx
 }

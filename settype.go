@@ -9,23 +9,23 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// SetType changes the type of a column that is not in the key, in all rows and all their versions: a
-// read as of an earlier time returns the value of that time, in the new type. Of to, only Type,
-// Element, Precision, Scale, and Length count: the column keeps its name, its place, its nullability,
-// and the rest.
+// SetType changes the type of a column that is not in the key, in all rows and all their versions:
+// a read as of an earlier time returns the value of that time, in the new type. Of to, only Type,
+// Element, Precision, Scale, and Length count: the column keeps its name, its place, its
+// nullability, and the rest.
 //
-// Each value of each version that the table's history keeps must fit exactly. Otherwise Alter changes
-// nothing and returns ErrRow, with the key, the time, and the value of the first row that does not
-// fit. Numbers become numbers of the same value. A date becomes the timestamp of its midnight in UTC,
-// and such a timestamp becomes a date. A string becomes a value of any type by the rules of a field of
-// a CSV file, and a value of any type becomes the string that the command prints. Arrays change element
-// by element. Other pairs of types are ErrUnsupported. Rows must not expire by the column, also not in the
-// table's history.
+// Each value of each version that the table's history keeps must fit exactly. Otherwise Alter
+// changes nothing and returns ErrRow, with the key, the time, and the value of the first row that
+// does not fit. Numbers become numbers of the same value. A date becomes the timestamp of its
+// midnight in UTC, and such a timestamp becomes a date. A string becomes a value of any type by the
+// rules of a field of a CSV file, and a value of any type becomes the string that the command
+// prints. Arrays change element by element. Other pairs of types are ErrUnsupported. Rows must not
+// expire by the column, also not in the table's history.
 //
-// Alter compacts the table while writers continue, and then rewrites all rows while writers wait. Until
-// it ends it needs the space of the table twice. Operations that were added to a write batch or a
-// transaction before it fail with ErrConflict. The struct type of a TableOf must have the new type:
-// call Typed again.
+// Alter compacts the table while writers continue, and then rewrites all rows while writers wait.
+// Until it ends it needs the space of the table twice. Operations that were added to a write batch
+// or a transaction before it fail with ErrConflict. The struct type of a TableOf must have the new
+// type: call Typed again.
 func SetType(column string, to schema.Column) Change {
 	return func(d *draft) error {
 		if err := d.keepsExpiry(column); err != nil {

@@ -113,7 +113,9 @@ func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...Snaps
 }
 
 // snapshotAt is SnapshotAt for readers of some tables.
-func (s *Store) snapshotAt(ctx context.Context, ts mvcc.Timestamp, tables func() []*Table, opts []SnapshotOption) (*Snapshot, error) {
+func (s *Store) snapshotAt(
+	ctx context.Context, ts mvcc.Timestamp, tables func() []*Table, opts []SnapshotOption,
+) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
@@ -187,7 +189,8 @@ func (s *Store) checkTimestamp(ts mvcc.Timestamp) error {
 	if _, low := s.core.Visible().LooksLikeUnix(); low {
 		return nil
 	}
-	return fault.Reworded(fault.ErrTooOld, "the timestamp looks like the Unix time of %s: use AsOfTime, or mvcc.FromTime", unix.Format(time.RFC3339Nano))
+	return fault.Reworded(fault.ErrTooOld, "the timestamp looks like the Unix time of %s: use AsOfTime, or "+
+		"mvcc.FromTime", unix.Format(time.RFC3339Nano))
 }
 
 // check returns an error for a point that is most likely a mistake.
@@ -230,7 +233,8 @@ func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
 		case <-time.After(storedir.MarkEvery / 8):
 		}
 	}
-	return fault.Reworded(fault.ErrFuture, "this follower has seen the store up to %v, and the writer has not confirmed that nothing comes after that: "+
+	return fault.Reworded(fault.ErrFuture, "this follower has seen the store up to %v, and the writer has not "+
+		"confirmed that nothing comes after that: "+
 		"refresh the follower, or read as of an earlier time", s.core.Reached())
 }
 

@@ -30,7 +30,7 @@ func (s *Store) stall(b *Batch) (done func()) {
 	}
 }
 
-// listen calls the listener, if there is one.
+// listen calls the listener, unless it is nil.
 func (s *Store) listen(e Event) {
 	if s.opts.Listener != nil {
 		s.opts.Listener(e)

@@ -94,7 +94,7 @@ func (t *Table) Stats(perColumn bool) (Stats, error) {
 	return st, nil
 }
 
-// CompressionAdvice says what other compressions of a column would save.
+// CompressionAdvice estimates the savings of other compressions of a column.
 type CompressionAdvice struct {
 	Column string
 	// LZ4HC and Dense are the shares of the bytes of its files that a rewrite for schema.LZ4HC and

@@ -12,15 +12,15 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// RowChange is what a write batch has made of one row.
+// RowChange is the change of one row by a write batch.
 type RowChange struct {
 	Table *Table
 	Difference
 }
 
 // CommittedBatch is a write batch that Store.Subscribe yields, or a piece of a large one. Its
-// changes are in the order of the tables' creation, those of a table in key order. All of it may be
-// kept; cells must not be modified.
+// changes are in the order of the tables' creation, the changes of a table in key order. All of it
+// may be kept; cells must not be modified.
 type CommittedBatch struct {
 	Timestamp mvcc.Timestamp
 	Changes   []RowChange // at least one
@@ -71,7 +71,9 @@ const maxIdle = 10 * time.Minute
 // read-only store it ends after the newest batch. Otherwise it ends with break, or with an error:
 // ctx.Err(); ErrTooOld; ErrFuture if from or Until is ahead of the clock; ErrCorrupt; ErrPoisoned,
 // after the last visible batch; ErrClosed.
-func (s *Store) Subscribe(ctx context.Context, from mvcc.Timestamp, opts ...SubscribeOption) iter.Seq2[*CommittedBatch, error] {
+func (s *Store) Subscribe(
+	ctx context.Context, from mvcc.Timestamp, opts ...SubscribeOption,
+) iter.Seq2[*CommittedBatch, error] {
 	return func(yield func(*CommittedBatch, error) bool) {
 		f := &follower{store: s, ctx: ctx, yield: yield, done: from}
 		for _, o := range opts {
@@ -185,7 +187,7 @@ func (f *follower) begin() (err error) {
 	return nil
 }
 
-// end releases what begin has acquired.
+// end releases the resources that begin has acquired.
 func (f *follower) end() {
 	if f.snapshot != nil {
 		f.snapshot.Close()

@@ -124,7 +124,7 @@ func cloneCells(cells [][]byte) [][]byte {
 	return out
 }
 
-// add adds a change to the current piece, after it has yielded one that is full.
+// add adds a change to the current piece, after it has yielded a full piece.
 func (f *follower) add(t *Table, v *tablet.View, key []byte, d Difference) (err error) {
 	if f.bytes > mostChangeBytes || len(f.piece.Changes) == mostChanges {
 		f.piece.More = true

@@ -16,7 +16,8 @@ func TestWindowsContainEachChangeOnce(t *testing.T) {
 	for range 200 {
 		var all []conflict.Change
 		for range rng.IntN(300) {
-			c := conflict.Change{Timestamp: mvcc.Timestamp(1 + rng.IntN(1+rng.IntN(60))), Table: uint32(1 + rng.IntN(2)), Key: fmt.Append(nil, rng.IntN(50))}
+			c := conflict.Change{Timestamp: mvcc.Timestamp(1 + rng.IntN(1+rng.IntN(60))),
+				Table: uint32(1 + rng.IntN(2)), Key: fmt.Append(nil, rng.IntN(50))}
 			if rng.IntN(20) == 0 {
 				c.Key, c.Unknown = nil, true
 			}

@@ -30,8 +30,9 @@ type blockID = block.ID
 type Table struct {
 	store *Store
 	tab   *tablet.Tablet
-	noted atomic.Bool // a commit has woken the scheduler since the last operation on the table ended: it is over FlushBytes
-	views sync.Map    // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
+	// A commit has woken the scheduler since the last operation on the table ended: it is over FlushBytes.
+	noted atomic.Bool
+	views sync.Map // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
 // TableOption is an option of CreateTable: History, Comment, RowFile, Expires. The zero TableOption
@@ -55,7 +56,8 @@ const maxCommentBytes = 256 // as of a column. Source: tablet spec §20
 func Comment(text string) TableOption {
 	return TableOption{func(t *meta.Table) error {
 		if !utf8.ValidString(text) || len(text) > maxCommentBytes {
-			return fmt.Errorf("the comment is longer than %d bytes or not valid UTF-8: %w", maxCommentBytes, fault.ErrSchema)
+			return fmt.Errorf("the comment is longer than %d bytes or not valid UTF-8: %w", maxCommentBytes,
+				fault.ErrSchema)
 		}
 		t.Comment = text
 		return nil
@@ -101,14 +103,17 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 		return nil, err
 	}
 	return s.addTable(row, func() (blockmanager.Edit, []*rowset.Metadata) {
-		return blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{{Key: meta.TableKey(row.Number), Value: row.Encode()}}}, nil
+		return blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{{Key: meta.TableKey(row.Number),
+			Value: row.Encode()}}}, nil
 	})
 }
 
 // newTable returns the metadata row of a new table, without its number and its flushed LSN. It
 // checks the name, the columns and the options. checked returns the table's schema, or what is
 // wrong with the columns.
-func (s *Store) newTable(name string, columns *schema.Schema, checked func(*schema.Schema) (*schema.Schema, error), opts []TableOption) (*meta.Table, error) {
+func (s *Store) newTable(
+	name string, columns *schema.Schema, checked func(*schema.Schema) (*schema.Schema, error), opts []TableOption,
+) (*meta.Table, error) {
 	if err := schema.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -253,7 +258,8 @@ type Properties struct {
 // Properties returns the table's settings.
 func (t *Table) Properties() Properties {
 	row := t.tab.Metadata()
-	p := Properties{ID: hex.EncodeToString(row.TableID[:]), History: HistoryForever, HistoryFloor: t.begins(), SchemaVersion: row.SchemaVersion, Comment: row.Comment,
+	p := Properties{ID: hex.EncodeToString(row.TableID[:]), History: HistoryForever, HistoryFloor: t.begins(),
+		SchemaVersion: row.SchemaVersion, Comment: row.Comment,
 		RowFile: row.RowFile, Expiry: expiryOf(row)}
 	if row.HistorySec >= 0 {
 		p.History = time.Duration(row.HistorySec) * time.Second
@@ -275,7 +281,9 @@ func (t *Table) Extract(ctx context.Context, dir string) error {
 // rowset is passed on. The files of a rowset are valid until the next one; sets may be ranged over
 // several times. No flush, compaction, or alteration of the table runs during the call. Errors:
 // ErrCorrupt; those of Flush and of use.
-func (t *Table) Files(ctx context.Context, use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error) error {
+func (t *Table) Files(
+	ctx context.Context, use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error,
+) error {
 	var refused error // of use: not one of this table, which use names if that matters
 	err := t.extract(ctx, func(ctx context.Context) error {
 		return t.tab.Files(ctx, func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error {

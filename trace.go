@@ -10,10 +10,11 @@ import (
 type Trace = rowset.Trace
 
 // Explain describes how Get finds a key: which sets of rows it searches and which not, the results
-// of their bloom files and key indexes, the changes that it applies, and what it reads of files if
-// nothing is in the cache. It reads these files. The columns are those that Get would read.
+// of their bloom files and key indexes, the changes that it applies, and the bytes that it reads of
+// files if nothing is in the cache. It reads these files. The columns are those that Get would
+// read.
 //
-// Errors: those of Get, but a key without a row is not an error. When ctx ends, the trace up to then
+// Errors: as for Get, but a key without a row is not an error. When ctx ends, the trace up to then
 // comes with ctx.Err().
 func (t *Table) Explain(ctx context.Context, key any, opts ...GetOption) (tr Trace, err error) {
 	o := collect(opts)

@@ -201,7 +201,8 @@ func (tx *Tx) count() error {
 	s.core.Budget.Reserve(budget.Transaction, size-tx.reserved)
 	tx.reserved = size
 	if all, limit := s.core.Budget.UsedBy(budget.Transaction), s.batchLimit(); all > limit {
-		return fmt.Errorf("oribi: open transactions have read and written %d bytes, this one %d of them, limit %d: %w", all, size, limit, fault.ErrBatchTooLarge)
+		return fmt.Errorf("oribi: open transactions have read and written %d bytes, this one %d of them, "+
+			"limit %d: %w", all, size, limit, fault.ErrBatchTooLarge)
 	}
 	return nil
 }

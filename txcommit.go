@@ -32,8 +32,8 @@ var (
 // of a transaction without writes is Timestamp. Without NoSync, they are durable when it returns.
 // After an error nothing has changed, except as Batch.Commit says.
 //
-// Errors: ErrConflict if what the transaction has read was changed by another writer since it began;
-// ErrTxEnded; those of Batch.Commit.
+// Errors: ErrConflict if what the transaction has read was changed by another writer since it
+// began; ErrTxEnded; the errors of Batch.Commit.
 func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 	if tx.ended {
 		return 0, callErr("", ErrTxEnded)
@@ -140,7 +140,7 @@ func (tx *Tx) unchanged(changes conflict.Changes) error {
 	return nil
 }
 
-// compare compares what the transaction has read with a later state: that of the newest of the
+// compare compares the reads of the transaction with a later state, the state of the newest of the
 // changes whose keys are not known.
 func (tx *Tx) compare(changes conflict.Changes) error {
 	s := tx.store

@@ -49,7 +49,8 @@ func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
 	if len(own) > 0 {
 		it = &ownWrites{base: it, tx: tx, table: t, view: view{View: v.Ref()}, o: o, own: own}
 	}
-	sc.tracked = &trackedScan{Iterator: it, tx: tx, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper), descending: o.Descending, left: sc.o.limit}
+	sc.tracked = &trackedScan{Iterator: it, tx: tx, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper),
+		descending: o.Descending, left: sc.o.limit}
 	if clock >= 0 {
 		sc.tracked.expires, sc.tracked.view = true, v.View
 		tx.scans = append(tx.scans, sc.tracked)
@@ -66,14 +67,14 @@ type trackedScan struct {
 	reads      *conflict.Range
 	descending bool
 	left       int64  // rows up to the limit of the scan; below 0: there is none
-	last       []byte // key of the last row that the caller gets of the current batch; nil: none yet
+	last       []byte // key of the last row that the caller gets of the current batch, or nil
 	ended      bool   // Next has returned false
 	closed     bool
 
 	expires bool // the rows of the table expire
 	view    tablet.View
 	b       batch.RecordBatch // the current batch without the clock
-	clock   *batch.Vector     // of the current batch: when its rows expire; nil: already known
+	clock   *batch.Vector     // of the current batch: when its rows expire; nil if known
 	upTo    int               // the last row of it that the caller gets
 }
 

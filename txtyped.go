@@ -36,18 +36,18 @@ func (t TxOf[T]) Scan(opts ...TypedTxScanOption) iter.Seq2[T, error] {
 	}
 }
 
-// Insert adds rows. Errors: ErrKeyExists if the key of one exists; those of Tx.Row.
+// Insert adds rows. Errors: ErrKeyExists if the key of one exists; the errors of Tx.Row.
 func (t TxOf[T]) Insert(rows ...T) error { return t.Add(OpInsert, rows...) }
 
-// Upsert adds rows, or sets the struct's columns of those that exist. Errors: those of Tx.Row.
+// Upsert adds rows, or sets the struct's columns of those that exist. Errors: as for Tx.Row.
 func (t TxOf[T]) Upsert(rows ...T) error { return t.Add(OpUpsert, rows...) }
 
-// Update sets the struct's columns of rows. Errors: ErrNotFound if one does not exist; those of
-// Tx.Row.
+// Update sets the struct's columns of rows. Errors: ErrNotFound if one does not exist; the errors
+// of Tx.Row.
 func (t TxOf[T]) Update(rows ...T) error { return t.Add(OpUpdate, rows...) }
 
-// Delete deletes the rows with the keys of the structs. It ignores other fields. Errors: ErrNotFound
-// if one does not exist; those of Tx.Row.
+// Delete deletes the rows with the keys of the structs. It ignores other fields. Errors:
+// ErrNotFound if one does not exist; the errors of Tx.Row.
 func (t TxOf[T]) Delete(rows ...T) error { return t.Add(OpDelete, rows...) }
 
 // Add carries out one operation of any kind for each row, or none of them if one is refused. See

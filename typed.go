@@ -75,7 +75,8 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 		return nil, err
 	}
 	if b := typed.bound.Load(); b.Lacks != "" {
-		return nil, fmt.Errorf("oribi: %s has no field for column %q of table %q, which every new row must set; to read or patch without it, use GetAs, ScanAs and Patch: %w",
+		return nil, fmt.Errorf("oribi: %s has no field for column %q of table %q, which every new row must set; "+
+			"to read or patch without it, use GetAs, ScanAs and Patch: %w",
 			typed.rows.Type, b.Lacks, t.tab.Name(), fault.ErrSchema)
 	}
 	return typed, nil
@@ -85,7 +86,7 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 // table, OpenTable creates it with the columns of SchemaOf and the given options. An existing table
 // keeps its columns and settings.
 //
-// Errors: ErrSchema for a struct that does not fit the table; those of Store.CreateTable.
+// Errors: ErrSchema for a struct that does not fit the table; the errors of Store.CreateTable.
 func OpenTable[T any](s *Store, name string, opts ...TableOption) (*TableOf[T], error) {
 	table, err := s.Table(name)
 	if errors.Is(err, fault.ErrNoTable) {
@@ -120,7 +121,8 @@ func bindTable[T any](t *Table) (*TableOf[T], error) {
 		col := tableSchema.Schema.Index(rows.Column(i))
 		if col < 0 {
 			name := rows.Column(i)
-			return col, fmt.Errorf("table %q has no column %q: %w", t.tab.Name(), name, nearest.Error(fault.ErrSchema, name, tableSchema.Schema.Names))
+			return col, fmt.Errorf("table %q has no column %q: %w", t.tab.Name(), name,
+				nearest.Error(fault.ErrSchema, name, tableSchema.Schema.Names))
 		}
 		typed.ids[i] = tableSchema.Schema.Columns[col].ID
 		return col, nil
@@ -160,7 +162,8 @@ func (t *TableOf[T]) bind(tableSchema *tablet.TableSchema) (*bind.Binding, error
 	b, err := t.rows.Bind(tableSchema.Schema, func(i int) (int, error) {
 		col := tableSchema.Schema.IndexID(t.ids[i])
 		if col < 0 {
-			return col, fmt.Errorf("column %q of table %q was dropped: %w", t.rows.Column(i), t.Table.tab.Name(), fault.ErrSchema)
+			return col, fmt.Errorf("column %q of table %q was dropped: %w", t.rows.Column(i), t.Table.tab.Name(),
+				fault.ErrSchema)
 		}
 		return col, nil
 	})
@@ -171,7 +174,7 @@ func (t *TableOf[T]) bind(tableSchema *tablet.TableSchema) (*bind.Binding, error
 }
 
 // Put upserts rows: it inserts each, or sets the struct's columns in the row that has its key. All
-// rows are committed at one timestamp, durably, or none. Errors: those of Batch.Commit.
+// rows are committed at one timestamp, durably, or none. Errors: as for Batch.Commit.
 func (t *TableOf[T]) Put(ctx context.Context, rows ...T) (mvcc.Timestamp, error) {
 	b := t.Table.store.NewBatch()
 	t.Upsert(b, rows...)
@@ -188,7 +191,7 @@ func (t *TableOf[T]) Put(ctx context.Context, rows ...T) (mvcc.Timestamp, error)
 //	}
 //	ts, err := oribi.Patch(ctx, users, rename{ID: 7, Name: "Ada"})
 //
-// Errors: ErrSchema for a struct that does not fit the table; those of Batch.Commit, with
+// Errors: ErrSchema for a struct that does not fit the table; the errors of Batch.Commit, with
 // ErrNotFound for a row that does not exist.
 func Patch[P any](ctx context.Context, t *Table, rows ...P) (mvcc.Timestamp, error) {
 	if t == nil {
@@ -373,8 +376,8 @@ func (t *TableOf[T]) rowOf(b *bind.Binding, cells [][]byte) (*T, error) {
 }
 
 // GetAs reads one row into a T, as Table.Get does. T may have fields for any columns of the table,
-// and GetAs reads only these. Errors: ErrSchema for a struct that does not fit the table; those of
-// Table.Get.
+// and GetAs reads only these. Errors: ErrSchema for a struct that does not fit the table; the
+// errors of Table.Get.
 func GetAs[T any](ctx context.Context, t *Table, key any, opts ...ReadOption) (T, error) {
 	view, err := viewOf[T](t)
 	if err != nil {
@@ -462,7 +465,7 @@ func (t *TableOf[T]) scan(sc *Scan, yield func(T, error) bool) {
 
 // ScanAs reads rows as values of type T, as Table.Scan does. T may have fields for any columns of
 // the table, and ScanAs reads only these. Errors come with the first step or any later one:
-// ErrSchema for a struct that does not fit the table; those of Table.Scan.
+// ErrSchema for a struct that does not fit the table; the errors of Table.Scan.
 func ScanAs[T any](ctx context.Context, t *Table, opts ...TypedScanOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		view, err := viewOf[T](t)
@@ -515,7 +518,9 @@ type DifferenceOf[T any] struct {
 
 // Diff reads the rows for which a column of the struct differs between the states AsOf(from) and
 // AsOf(to), in key order, as Table.Diff does.
-func (t *TableOf[T]) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...RangeOption) iter.Seq2[DifferenceOf[T], error] {
+func (t *TableOf[T]) Diff(
+	ctx context.Context, from, to mvcc.Timestamp, opts ...RangeOption,
+) iter.Seq2[DifferenceOf[T], error] {
 	return func(yield func(DifferenceOf[T], error) bool) {
 		var b *bind.Binding
 		o := collect(opts)

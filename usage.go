@@ -19,14 +19,16 @@ import (
 type DiskUsage struct {
 	Total int64
 
-	Live        int64 // blocks that the metadata names
-	Alignment   int64 // zeros between the end of a block and the next multiple of the file system's block size
-	Dead        int64 // dropped blocks whose space is not reclaimed yet
-	Reserved    int64 // preallocated for blocks and for the log until Close, or of blocks being written
-	Headers     int64 // header pages of containers
-	Log         int64
-	Torn        int64 // torn ends of the log, kept for inspection; you may remove them
-	Metadata    int64 // Pebble's files, JOURNAL, ANCHOR, INSTANCE, LOCK, pins of followers, and RESERVE, which is kept for a full disk
+	Live      int64 // blocks that the metadata names
+	Alignment int64 // zeros between the end of a block and the next multiple of the file system's block size
+	Dead      int64 // dropped blocks whose space is not reclaimed yet
+	Reserved  int64 // preallocated for blocks and for the log until Close, or of blocks being written
+	Headers   int64 // header pages of containers
+	Log       int64
+	Torn      int64 // torn ends of the log, kept for inspection; you may remove them
+	// Pebble's files, JOURNAL, ANCHOR, INSTANCE, LOCK, pins of followers, and RESERVE, which is
+	// kept for a full disk.
+	Metadata    int64
 	Directories int64
 	Leftovers   int64 // files that a crash left and that the next writer removes
 	Foreign     int64 // files that do not belong to the store
@@ -158,11 +160,14 @@ func (w *usageWalk) kind(name string, dir, stray bool) (kind string, to *int64) 
 	sum := &w.sum
 	top, rest, _ := strings.Cut(name, "/")
 	switch {
-	case dir && (name == "." || rest == "" && (top == storedir.LogName || top == storedir.MetaName || top == storedir.DataName || top == storedir.PinsName)):
+	case dir && (name == "." || rest == "" && (top == storedir.LogName || top == storedir.MetaName ||
+		top == storedir.DataName || top == storedir.PinsName)):
 		return "directory", &sum.Directories
 	case stray, name == storedir.FormattingName, name == storedir.InstanceTmpName, name == blockmanager.JournalNewName:
 		return "leftover", &sum.Leftovers
-	case name == storedir.LockName, name == storedir.InstanceName, name == storedir.AnchorName, name == blockmanager.JournalName, name == storedir.ReserveName, top == storedir.MetaName && !dir, top == storedir.PinsName && !dir:
+	case name == storedir.LockName, name == storedir.InstanceName, name == storedir.AnchorName,
+		name == blockmanager.JournalName, name == storedir.ReserveName, top == storedir.MetaName && !dir,
+		top == storedir.PinsName && !dir:
 		return "metadata", &sum.Metadata
 	case top == storedir.LogName && !dir && strings.HasSuffix(rest, ".wal"):
 		return "log", &sum.Log

@@ -18,6 +18,6 @@ func NewDecimal(unscaled int64, scale int) Decimal {
 
 // Cell is a value in the bytes of its column's type, as batch.Vector.Cell and GetCells return them:
 // a []byte, little-endian for types of fixed width. Row, Key, and predicates accept a Cell as well
-// as Go's types, and so does a field of a typed row. Bytes that are no cell of the column's type are
-// refused like any other value that the column cannot represent. A nil Cell is NULL.
+// as Go's types, and so does a field of a typed row. Bytes that are no cell of the column's type
+// are refused like any other value that the column cannot represent. A nil Cell is NULL.
 type Cell = batch.Cell

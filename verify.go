@@ -137,7 +137,8 @@ func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptio
 		return nil
 	}
 	if err == nil && n != want && t.store.opts.ReadOnly {
-		report(Finding{File: storedir.MetaName, Problem: fmt.Sprintf("table %q: %d rows, the counts say %d", t.tab.Name(), n, want)})
+		report(Finding{File: storedir.MetaName, Problem: fmt.Sprintf("table %q: %d rows, the counts say %d",
+			t.tab.Name(), n, want)})
 	}
 	return err
 }

@@ -41,7 +41,8 @@ func (s *Store) verifyNames(report func(Finding), o *verifyOptions) error {
 	o.missing = map[blockID]bool{}
 	// Commits are logged before the metadata contains them, so the log's end is read after the
 	// snapshot.
-	c := nameCheck{s: s, o: o, report: report, lengths: make(map[blockID]int64, snap.Len()), owners: map[blockID]string{},
+	c := nameCheck{s: s, o: o, report: report, lengths: make(map[blockID]int64, snap.Len()),
+		owners: map[blockID]string{},
 		tables: map[uint32]*meta.Table{}, lastLSN: s.core.LastLSN()}
 	for i := range snap.Len() {
 		b := snap.Block(i)
