@@ -67,8 +67,9 @@ func goCommand(t *testing.T, dir string, args ...string) string {
 // TestProgramsOfPagesRun runs the statements in the README, as the body of a function, and the program
 // in the guide, and compares their output with the block of text. With -short it only compiles them.
 func TestProgramsOfPagesRun(t *testing.T) {
+	const imports = "import (\n\"context\"\n\"fmt\"\n\n\"github.com/oribi-db/oribi\"\n)\n"
 	for name, around := range map[string][2]string{
-		"README.md":     {"package main\n\nimport (\n\"context\"\n\"fmt\"\n\n\"github.com/oribi-db/oribi\"\n)\n\nfunc main() {\nctx := context.Background()\n", "\n_ = err\n}\n"},
+		"README.md":     {"package main\n\n" + imports + "\nfunc main() {\nctx := context.Background()\n", "\n_ = err\n}\n"},
 		"docs/guide.md": {},
 	} {
 		t.Run(filepath.Base(name), func(t *testing.T) { runProgramOf(t, name, around[0], around[1]) })

@@ -3,9 +3,9 @@
 //
 //	go run -C bench . list
 //	go run -C bench . run [--scale small|hour|night] [--workload NAME]… [--peer NAME]…
-//	    [--rounds N] [--out DIR] [--profile DIR]
+//	    [--rounds N] [--out DIR] [--resume] [--profile DIR]
 //	go run -C bench . compare OLD NEW
-//	go run -C bench . page [TABLE]…
+//	go run -C bench . page [RESULTS]
 //
 // Each peer of each workload runs in its own process, and rounds are interleaved. The answers of
 // the peers are compared. A floor is met by the figure or by the ratio to the named peer. Peers

@@ -49,7 +49,7 @@ func command(ctx context.Context, all []harness.Workload, args []string) error {
 	case "compare":
 		return compare(args[1:])
 	case "page":
-		return page(ctx, args[1:])
+		return page(ctx, all, args[1:])
 	}
 	return fmt.Errorf("unknown command %q: %s", args[0], usage)
 }
@@ -61,14 +61,9 @@ func compare(args []string) error {
 	}
 	var reports [2]*harness.Report
 	for i, name := range args {
-		f, err := os.Open(name)
-		if err != nil {
+		var err error
+		if reports[i], err = readReport(name); err != nil {
 			return err
-		}
-		reports[i], err = harness.ReadReport(f)
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	slower, err := harness.Compare(os.Stdout, reports[0], reports[1])
@@ -78,14 +73,37 @@ func compare(args []string) error {
 	return err
 }
 
-// page puts tables into docs/performance.md, and rows of them into README.md: the tables of runs,
-// which it also copies to testdata, or the tables in testdata.
-func page(ctx context.Context, tables []string) error {
+// readReport reads the results of a run.
+func readReport(name string) (*harness.Report, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := harness.ReadReport(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// page writes the figures in docs/performance.md and README.md: those of a complete run, which it
+// copies to testdata, or those in testdata.
+func page(ctx context.Context, all []harness.Workload, args []string) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return err
 	}
-	return writePages(root, tables...)
+	switch len(args) {
+	case 0:
+	case 1:
+		if err := keepResults(root, args[0], all); err != nil {
+			return err
+		}
+	default:
+		return errors.New("usage: page [RESULTS] (the results.json of a run)")
+	}
+	return writePages(root)
 }
 
 // moduleRoot returns the directory of the engine's module, in which this one is nested.

@@ -1,101 +1,297 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/oribi-db/oribi/bench/harness"
 )
 
-// docs/performance.md contains the tables of one or more runs between two marks, and README.md a
-// few rows of them; testdata contains the same tables. The paths are relative to the engine's
-// module.
+// docs/performance.md and README.md have figures between two marks. They are those of the results in
+// testdata, a complete run of one commit. The paths are relative to the engine's module.
 const (
 	figuresPage = "docs/performance.md"
 	readmePage  = "README.md"
-	keptTable   = "bench/testdata/table.md"
+	resultsFile = "results.json"
+	keptResults = "bench/testdata/" + resultsFile
+	keptTables  = "bench/testdata/table.md" // tables of several runs, until there are results of one
 
-	beginMark  = "<!-- The text up to the end mark is " + keptTable + ": go run -C bench . page -->\n"
-	readmeMark = "<!-- The rows up to the end mark are of " + keptTable + ": go run -C bench . page -->\n"
-	endMark    = "<!-- end -->\n"
+	beginMark = "<!-- go run -C bench . page writes the text up to the end mark -->\n"
+	endMark   = "<!-- end -->\n"
+
+	leastRounds = 3 // of results that are kept
 )
 
-// readmeRows are the workloads in README.md.
-var readmeRows = []struct{ workload, about string }{
-	{"get", "read of a row by key, cached"},
-	{"range-20", "read of 20 rows by a range of keys, cached"},
-	{"sum", "scan: sum of one column, one thread"},
-	{"load-sorted", "load of rows in key order, 16 columns"},
+// headline has the twelve workloads at the top of docs/performance.md. Those with inReadme are in
+// README.md too.
+var headline = []struct {
+	workload, about string
+	inReadme        bool
+}{
+	{"get", "read of a row by key, 16 columns, cached", true},
+	{"get-cold", "the same, of a page that is not in memory", false},
+	{"range-20", "read of 20 rows by a range of keys, cached", true},
+	{"sum", "scan: sum of one column", true},
+	{"q6", "TPC-H query 6", false},
+	{"travel-4", "scan of a past state, four versions ago", false},
+	{"load-sorted", "load of rows in key order, 16 columns", true},
+	{"load-random", "load of rows in random order", false},
+	{"update-column", "update of one column of all rows", false},
+	{"commit-sync", "durable commit of one row", false},
+	{"ycsb-a-zipf", "YCSB A: half reads, half updates, Zipf", false},
+	{"size", "size of a row on disk", false},
 }
 
-// writePages copies the tables in the files from, which may be empty, to testdata, one after
-// another. Then it puts the tables in testdata into docs/performance.md, and rows of them into
-// README.md. The file in testdata may be one of from.
-func writePages(root string, from ...string) error {
-	path := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
-	if len(from) > 0 {
-		tables := make([]string, len(from))
-		for i, name := range from {
-			table, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			tables[i] = strings.TrimSpace(string(table)) + "\n"
-		}
-		if err := os.WriteFile(path(keptTable), []byte(strings.Join(tables, "\n")), 0o644); err != nil {
-			return err
+// families are the other tables of docs/performance.md. A name may end in a star.
+var families = []struct {
+	title     string
+	workloads []string
+}{
+	{"Points", []string{"get", "get-*", "hot-key", "mem-insert"}},
+	{"Ranges", []string{"range", "range-*", "backward*"}},
+	{"Scans", []string{"sum", "filter-*", "group", "q1", "q6", "travel-*", "scan-*", "column-decode"}},
+	{"Writes", []string{"write", "upsert", "update-column", "load-sorted", "load-random", "commit", "commit-*",
+		"kv-commit-*", "apply", "write-amp", "write-stall*", "rate*"}},
+	{"Maintenance", []string{"flush", "merge", "merge-*", "delta-compact", "replay", "open", "open-*", "follow-*"}},
+	{"Formats", []string{"size", "size-*", "hfile-*", "carbondata-*", "kudu-*"}},
+	{"Interchange", []string{"load", "load-*", "export-*", "scan-csv"}},
+}
+
+// A mix has a table with a row for each letter and a column for each way to choose keys: its
+// workloads are name-letter-way.
+var mixes = []struct {
+	name, title string
+	ways        []string
+}{
+	{"ycsb", "YCSB mixes, operations/s",
+		[]string{"uniform", "zipf", "latest", "uniform-cold", "zipf-cold", "latest-cold"}},
+	{"kv", "Keys and values, mixes with values of 100 and 1,024 bytes, operations/s", []string{"100", "1024"}},
+}
+
+// figures are the figures of a page.
+type figures struct {
+	runs []string // one line for each run; the first is run a
+	rows []row
+	used map[string]bool // workloads that are in a table
+}
+
+// row is a figure of a run.
+type row struct {
+	harness.Figure
+	run int // index in runs
+}
+
+func (f *figures) find(workload string) *row {
+	for i := range f.rows {
+		if f.rows[i].Workload == workload {
+			return &f.rows[i]
 		}
 	}
-	table, err := os.ReadFile(path(keptTable))
+	return nil
+}
+
+// keepResults copies the results of a run to testdata if they are fit to be published.
+func keepResults(root, name string, all []harness.Workload) error {
+	r, err := readReport(name)
 	if err != nil {
 		return err
 	}
-	rows, err := readmeTable(string(table))
+	if err := publishable(r, all); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return writeFile(filepath.Join(root, filepath.FromSlash(keptResults)), r.WriteJSON)
+}
+
+// publishable returns an error unless r is a run of one commit with all workloads and peers.
+func publishable(r *harness.Report, all []harness.Workload) error {
+	scale := harness.Scale{Name: r.Scale}
+	var errs []error
+	if !scale.Figures() {
+		errs = append(errs, fmt.Errorf("figures of scale %s mean nothing", r.Scale))
+	}
+	if r.Rounds < leastRounds {
+		errs = append(errs, fmt.Errorf("%d rounds, want at least %d", r.Rounds, leastRounds))
+	}
+	if r.Commit == "" || strings.HasSuffix(r.Commit, harness.Changed) {
+		errs = append(errs, fmt.Errorf("the commit is %q, want one without changes", r.Commit))
+	}
+	for i := range all {
+		if !r.Complete(&all[i]) {
+			errs = append(errs, fmt.Errorf("%s was not measured with all its peers; run --resume measures what is missing",
+				all[i].Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// readFigures reads the results in testdata.
+func readFigures(root string) (*figures, error) {
+	r, err := readReport(filepath.Join(root, filepath.FromSlash(keptResults)))
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(keptTables)))
+		if err != nil {
+			return nil, err
+		}
+		return parseTables(string(text)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return figuresOf(r), nil
+}
+
+func figuresOf(r *harness.Report) *figures {
+	f := &figures{runs: []string{fmt.Sprintf("commit %s, scale %s, %d rounds, %s, %s",
+		r.Commit, r.Scale, r.Rounds, r.Machine, r.Started.Format("2006-01-02 15:04"))}}
+	for _, g := range r.Figures() {
+		f.rows = append(f.rows, row{Figure: g})
+	}
+	return f
+}
+
+// parseTables reads the tables of runs that are one after another, each after its line "Scale …".
+func parseTables(text string) *figures {
+	f := &figures{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "Scale ") {
+			_, about, _ := strings.Cut(strings.TrimSuffix(line, "."), ", ")
+			f.runs = append(f.runs, strings.Replace(about, " started ", " ", 1))
+		}
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | ")
+		if len(cells) < 7 || cells[0] == "workload" {
+			continue
+		}
+		ratio, _, _ := strings.Cut(cells[6], " ")
+		f.rows = append(f.rows, row{harness.Figure{Workload: cells[0], Unit: cells[1], Ours: cells[2],
+			Value: cells[3], Other: strings.TrimSpace(cells[4]), Best: strings.TrimSpace(cells[5]), Ratio: strings.TrimSpace(ratio)}, len(f.runs) - 1})
+	}
+	return f
+}
+
+// writePages writes the figures of testdata into the pages.
+func writePages(root string) error {
+	f, err := readFigures(root)
 	if err != nil {
 		return err
 	}
-	for _, p := range []struct{ name, begin, text string }{{figuresPage, beginMark, string(table)},
-		{readmePage, readmeMark, rows}} {
-		text, err := os.ReadFile(path(p.name))
+	for name, text := range map[string]string{figuresPage: f.page(), readmePage: f.readme()} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		page, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		written, err := between(string(text), p.begin, p.text)
+		written, err := withFigures(string(page), text)
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := os.WriteFile(path(p.name), []byte(written), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(written), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// between returns a page in which text replaces what is between the mark begin and the end mark.
-func between(page, begin, text string) (string, error) {
-	before, rest, ok := strings.Cut(page, begin)
+// withFigures returns a page in which text replaces what is between the marks.
+func withFigures(page, text string) (string, error) {
+	before, rest, ok := strings.Cut(page, beginMark)
 	_, after, end := strings.Cut(rest, endMark)
 	if !ok || !end {
-		return "", fmt.Errorf("the page lacks the marks %q and %q",
-			strings.TrimSpace(begin), strings.TrimSpace(endMark))
+		return "", fmt.Errorf("the page lacks the marks %q and %q", strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
 	}
-	return before + begin + "\n" + strings.TrimSpace(text) + "\n\n" + endMark + after, nil
+	return before + beginMark + "\n" + strings.TrimSpace(text) + "\n\n" + endMark + after, nil
 }
 
-// readmeTable returns the table of README.md: rows of the tables of runs.
-func readmeTable(tables string) (string, error) {
+// readme returns the table of README.md.
+func (f *figures) readme() string {
 	var b strings.Builder
 	b.WriteString("| measured | Oribi | best other program | ratio |\n|---|---:|---:|---:|\n")
-	for _, r := range readmeRows {
-		_, row, found := strings.Cut(tables, "\n| "+r.workload+" | ")
-		row, _, _ = strings.Cut(row, "\n")
-		cells := strings.Split(row, " | ") // unit, ours, figure, best peer, figure, ratio, …
-		if !found || len(cells) < 6 {
-			return "", fmt.Errorf("%s has no row %q", keptTable, r.workload)
+	for _, h := range headline {
+		if r := f.find(h.workload); r != nil && h.inReadme {
+			fmt.Fprintf(&b, "| %s | %s %s | %s: %s %s | %s |\n", h.about, r.Value, r.Unit, r.Other, r.Best, r.Unit, r.Ratio)
 		}
-		ratio, _, _ := strings.Cut(cells[5], " ")
-		fmt.Fprintf(&b, "| %s | %s %s | %s: %s %s | %s |\n", r.about, cells[2], cells[0],
-			cells[3], cells[4], cells[0], ratio)
 	}
-	return b.String(), nil
+	return b.String()
+}
+
+// page returns the tables of docs/performance.md.
+func (f *figures) page() string {
+	var b strings.Builder
+	f.used = map[string]bool{}
+	f.table(&b, "Twelve figures", nil)
+	for _, family := range families {
+		f.table(&b, family.title, family.workloads)
+	}
+	for _, m := range mixes {
+		f.mix(&b, m.name, m.title, m.ways)
+	}
+	var alone []string
+	for i := range f.rows {
+		if r := &f.rows[i]; !f.used[r.Workload] {
+			alone = append(alone, fmt.Sprintf("%s %s %s%s", r.Workload, r.Value, r.Unit, f.letter(r, " (%s)")))
+		}
+	}
+	if len(alone) > 0 {
+		fmt.Fprintf(&b, "Without another program: %s.\n\n", strings.Join(alone, ", "))
+	}
+	for i := range f.runs {
+		fmt.Fprintf(&b, "- Run%s: %s\n", f.letter(&row{run: i}, " %s"), f.runs[i])
+	}
+	return b.String()
+}
+
+// letter formats the name of a row's run if there are several.
+func (f *figures) letter(r *row, format string) string {
+	if len(f.runs) < 2 {
+		return ""
+	}
+	return fmt.Sprintf(format, string(rune('a'+r.run)))
+}
+
+// table writes a table of workloads, by their names or, without names, of the headline.
+func (f *figures) table(b *strings.Builder, title string, names []string) {
+	fmt.Fprintf(b, "### %s\n\n| workload | Oribi | best other program | ratio |%s\n|---|---:|---:|---:|%s\n",
+		title, f.letter(&row{}, " run |%.0s"), f.letter(&row{}, "---|%.0s"))
+	write := func(name string, r *row) {
+		fmt.Fprintf(b, "| %s | %s %s | %s: %s | %s |%s\n",
+			name, r.Value, r.Unit, r.Other, r.Best, r.Ratio, f.letter(r, " %s |"))
+	}
+	for _, h := range headline {
+		if r := f.find(h.workload); r != nil && names == nil {
+			write("`"+h.workload+"`: "+h.about, r)
+		}
+	}
+	for _, name := range names {
+		prefix, star := strings.CutSuffix(name, "*")
+		for i := range f.rows {
+			r := &f.rows[i]
+			named := r.Workload == name || star && strings.HasPrefix(r.Workload, prefix)
+			if named && r.Ratio != "" && !f.used[r.Workload] {
+				f.used[r.Workload] = true
+				write(r.Workload, r)
+			}
+		}
+	}
+	b.WriteString("\n")
+}
+
+// mix writes the table of a mix: in each cell the figure, and the ratio to the best other program.
+func (f *figures) mix(b *strings.Builder, name, title string, ways []string) {
+	fmt.Fprintf(b, "### %s\n\n| mix | %s |\n|---|%s\n",
+		title, strings.Join(ways, " | "), strings.Repeat("---|", len(ways)))
+	for letter := 'a'; letter <= 'f'; letter++ {
+		cells := make([]string, len(ways))
+		for i, way := range ways {
+			if r := f.find(fmt.Sprintf("%s-%c-%s", name, letter, way)); r != nil {
+				f.used[r.Workload] = true
+				cells[i] = fmt.Sprintf("%s, %s × %s%s", r.Value, r.Ratio, r.Other, f.letter(r, " (%s)"))
+			}
+		}
+		fmt.Fprintf(b, "| %s-%c | %s |\n", name, letter, strings.Join(cells, " | "))
+	}
+	b.WriteString("\n")
 }

@@ -1,114 +1,212 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/work"
 )
+
+// moduleDir is the directory of the engine's module.
+var moduleDir = filepath.Join("..", "..")
 
 // readRoot reads a file of the engine's module.
 func readRoot(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+	b, err := os.ReadFile(filepath.Join(moduleDir, filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(b)
 }
 
-// TestPagesHaveTheStoredFigures compares docs/performance.md and README.md with the tables in
+// TestPagesHaveTheStoredFigures compares docs/performance.md and README.md with the results in
 // testdata.
 func TestPagesHaveTheStoredFigures(t *testing.T) {
-	tables := readRoot(t, keptTable)
-	rows, err := readmeTable(tables)
+	f, err := readFigures(moduleDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []struct{ name, begin, text string }{{figuresPage, beginMark, tables},
-		{readmePage, readmeMark, rows}} {
-		page := readRoot(t, p.name)
-		want, err := between(page, p.begin, p.text)
+	for name, text := range map[string]string{figuresPage: f.page(), readmePage: f.readme()} {
+		page := readRoot(t, name)
+		want, err := withFigures(page, text)
 		if err != nil {
-			t.Fatalf("%s: %v", p.name, err)
+			t.Fatalf("%s: %v", name, err)
 		}
 		if page != want {
-			t.Errorf("%s does not have the figures of %s: run go run -C bench . page", p.name, keptTable)
+			t.Errorf("%s does not have the figures of testdata: run go run -C bench . page", name)
+		}
+	}
+	for _, h := range headline {
+		if f.find(h.workload) == nil {
+			t.Errorf("no figure of %s", h.workload)
 		}
 	}
 }
 
-// TestTableRowsMatchTheirHeaders finds rows of one table inside another.
-func TestTableRowsMatchTheirHeaders(t *testing.T) {
-	columns, rows, tables := 0, 0, 0
-	for i, line := range strings.Split(readRoot(t, keptTable), "\n") {
-		switch n := strings.Count(line, "|"); {
-		case n == 0:
-			columns = 0
-		case columns == 0:
-			columns, tables = n, tables+1
-		case n != columns:
-			t.Errorf("%s: line %d has %d columns, want %d", keptTable, i+1, n-1, columns-1)
-		default:
-			rows++
+// TestPerformancePageSaysWhereOribiIsSlower looks for each workload whose ratio is below 1 in the
+// last section of the page, and for sections and pages that grow.
+func TestPerformancePageSaysWhereOribiIsSlower(t *testing.T) {
+	page := readRoot(t, figuresPage)
+	if n := strings.Count(page, "\n"); n > 200 {
+		t.Errorf("%s has %d lines, want at most 200", figuresPage, n)
+	}
+	_, slower, found := strings.Cut(page, "\n## Where Oribi is slower\n")
+	if !found {
+		t.Fatalf("%s has no section about what is slower", figuresPage)
+	}
+	var names []string
+	for _, line := range strings.Split(slower, "\n") {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 2 || strings.HasPrefix(line, "|---") {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[0], -1) {
+			names = append(names, m[1])
+		}
+		if n := strings.Count(cells[1], ". ") + 1; n > 3 {
+			t.Errorf("%s: %d sentences, want at most 3", cells[0], n)
 		}
 	}
-	if tables < 2 || rows < 20 {
-		t.Errorf("%d tables with %d rows: the test does not recognize them", tables, rows)
+	f, err := readFigures(moduleDir)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestTableReplacesTextBetweenMarks(t *testing.T) {
-	got, err := between("a\n"+beginMark+"old\n"+endMark+"z\n", beginMark, "| new |\n")
-	if want := "a\n" + beginMark + "\n| new |\n\n" + endMark + "z\n"; err != nil || got != want {
-		t.Errorf("%q, %v, want %q", got, err, want)
-	}
-	for _, page := range []string{"", beginMark, endMark} {
-		if got, err := between(page, beginMark, "| new |"); err == nil {
-			t.Errorf("page %q without marks became %q", page, got)
+	for i := range f.rows {
+		r := &f.rows[i]
+		var ratio float64
+		if _, err := fmt.Sscan(r.Ratio, &ratio); err != nil || ratio >= 1 {
+			continue
+		}
+		explained := false
+		for _, name := range names {
+			match, err := path.Match(name, r.Workload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			explained = explained || match
+		}
+		if !explained {
+			t.Errorf("%s does not say why %s is slower", figuresPage, r.Workload)
 		}
 	}
 }
 
-// runTable returns a table of a run with the rows of README.md.
-func runTable() string {
-	var b strings.Builder
-	b.WriteString("| workload | unit | ours | figure | best peer | figure | ratio " +
-		"|\n|---|---|---|---:|---|---:|---:|\n")
-	for _, r := range readmeRows {
-		b.WriteString("| " + r.workload + " | µs | oribi | 0.66 | bbolt | 1.47 | 2.22 (1.62–2.27) |\n")
+// complete returns the results of a run of all workloads with all peers.
+func complete(all []harness.Workload) *harness.Report {
+	r := &harness.Report{Version: 1, Scale: "hour", Rounds: leastRounds, Machine: "linux/amd64",
+		Commit: "0123456789ab", Started: time.Unix(1_800_000_000, 0).UTC()}
+	for _, w := range all {
+		res := harness.WorkloadResult{Workload: w.Name, Unit: w.Unit, More: w.More}
+		for i, p := range w.Peers {
+			got := harness.PeerResult{Peer: p.Name, Ours: p.Ours}
+			for range r.Rounds {
+				got.Rounds = append(got.Rounds, harness.Measurement{Value: float64(i + 1)})
+			}
+			got.Median = float64(i + 1)
+			res.Peers = append(res.Peers, got)
+		}
+		r.Workloads = append(r.Workloads, res)
 	}
-	return b.String()
+	return r
 }
 
-func TestPageCommandWritesPages(t *testing.T) {
+// TestPageOfACompleteRun writes the pages from results of one run: all workloads are there, and no
+// row names a run.
+func TestPageOfACompleteRun(t *testing.T) {
+	all := work.All(nil)
 	root := t.TempDir()
-	old, added := runTable(), "| new |\n"
-	for name, text := range map[string]string{figuresPage: "a\n" + beginMark + endMark,
-		readmePage: readmeMark + endMark, "run/table.md": added, keptTable: old} {
+	for _, name := range []string{figuresPage, readmePage, keptResults} {
 		name = filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(name, []byte("a\n"+beginMark+"old\n"+endMark+"z\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, from := range [][]string{{keptTable, "run/table.md"}, nil} {
-		for i, name := range from {
-			from[i] = filepath.Join(root, filepath.FromSlash(name))
+	results := filepath.Join(root, resultsFile)
+	if err := writeFile(results, complete(all).WriteJSON); err != nil {
+		t.Fatal(err)
+	}
+	if err := keepResults(root, results, all); err != nil {
+		t.Fatal(err)
+	}
+	if err := writePages(root); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(figuresPage)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	if !strings.HasPrefix(page, "a\n"+beginMark+"\n### Twelve figures\n") ||
+		!strings.HasSuffix(page, "\n"+endMark+"z\n") || strings.Contains(page, "\nold\n") {
+		t.Errorf("the page is\n%s", page)
+	}
+	run := "- Run: commit 0123456789ab, scale hour, 3 rounds, linux/amd64, 2027-01-15 08:00\n"
+	if strings.Contains(page, "| run |") || !strings.Contains(page, run) {
+		t.Errorf("the page does not name its only run:\n%s", page)
+	}
+	if n := strings.Count(page, "\n"); n > 150 {
+		t.Errorf("the tables take %d lines", n)
+	}
+	f := figuresOf(complete(all))
+	f.page()
+	for i := range f.rows {
+		if r := &f.rows[i]; r.Ratio != "" && !f.used[r.Workload] {
+			t.Errorf("%s is in no table", r.Workload)
 		}
-		if err := writePages(root, from...); err != nil {
-			t.Fatal(err)
-		}
-		page, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(figuresPage)))
-		if want := "a\n" + beginMark + "\n" + old + "\n" + added + "\n" + endMark; err != nil || string(page) != want {
-			t.Errorf("from %q: %q, %v, want %q", from, page, err, want)
-		}
-		page, err = os.ReadFile(filepath.Join(root, readmePage))
-		if want := "| " + readmeRows[0].about + " | 0.66 µs | bbolt: 1.47 µs | 2.22 |\n"; err != nil ||
-			!strings.Contains(string(page), want) {
-			t.Errorf("from %q: %q, %v, want %q in it", from, page, err, want)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, readmePage))
+	want := "| read of a row by key, 16 columns, cached | 1 µs | pebble: 5 µs | 5 |\n"
+	if err != nil || !strings.Contains(string(readme), want) {
+		t.Errorf("README.md is %s, %v, want %q in it", readme, err, want)
+	}
+}
+
+func TestUnfitResultsAreNotPublished(t *testing.T) {
+	all := work.All(nil)
+	for name, c := range map[string]struct {
+		spoil func(r *harness.Report)
+		want  string
+	}{
+		"nothing wrong":   {func(*harness.Report) {}, ""},
+		"small":           {func(r *harness.Report) { r.Scale = "small" }, "scale small"},
+		"few rounds":      {func(r *harness.Report) { r.Rounds = 2 }, "2 rounds"},
+		"no commit":       {func(r *harness.Report) { r.Commit = "" }, "commit"},
+		"changed files":   {func(r *harness.Report) { r.Commit += harness.Changed }, "commit"},
+		"lacks a peer":    {func(r *harness.Report) { w := &r.Workloads[3]; w.Peers = w.Peers[1:] }, all[3].Name},
+		"failed peer":     {func(r *harness.Report) { r.Workloads[4].Peers[1].Failed = "killed" }, all[4].Name},
+		"lacks a round":   {func(r *harness.Report) { p := &r.Workloads[5].Peers[0]; p.Rounds = p.Rounds[1:] }, all[5].Name},
+		"lacks workloads": {func(r *harness.Report) { r.Workloads = r.Workloads[1:] }, all[0].Name},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := complete(all)
+			c.spoil(r)
+			err := publishable(r, all)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFiguresReplaceTextBetweenMarks(t *testing.T) {
+	got, err := withFigures("a\n"+beginMark+"old\n"+endMark+"z\n", "| new |\n")
+	if want := "a\n" + beginMark + "\n| new |\n\n" + endMark + "z\n"; err != nil || got != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	for _, page := range []string{"", beginMark, endMark} {
+		if got, err := withFigures(page, "| new |"); err == nil {
+			t.Errorf("page %q without marks became %q", page, got)
 		}
 	}
 }

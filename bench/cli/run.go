@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +22,7 @@ type settings struct {
 	scale, format, dir, out, tool, profiles string
 	workloads, peers                        names
 	rounds                                  int
-	strict, quiet                           bool
+	strict, quiet, resume                   bool
 }
 
 // names is a flag that may be repeated and whose values may be separated by commas.
@@ -49,6 +51,8 @@ func parse(args []string) (s settings, err error) {
 		"directory for profiles of the first round (CPU, memory, locks, waiting) and profiles.md, which summarizes "+
 			"the workloads in which we lose")
 	f.BoolVar(&s.strict, "strict", false, "exit with code 1 if a goal is not met")
+	f.BoolVar(&s.resume, "resume", false,
+		"continue the run whose results are in --out: measure only the workloads that they lack")
 	f.BoolVar(&s.quiet, "quiet", false, "do not show progress")
 	for {
 		if err := f.Parse(args); err != nil {
@@ -90,6 +94,13 @@ func run(ctx context.Context, all []harness.Workload, args []string) error {
 	if err != nil {
 		return err
 	}
+	c.Commit = commitOf(ctx, c.Env.Root)
+	if s.resume {
+		c.Resume, err = readReport(filepath.Join(s.out, resultsFile))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	s.nested(ctx, workloads, &c)
 	workloads = harness.Leave(workloads, c.Missing)
 	bar := &progressBar{out: os.Stderr, quiet: s.quiet}
@@ -122,13 +133,23 @@ func (s *settings) keep(r *harness.Report) error {
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return fmt.Errorf("keep results: %w", err)
 	}
-	for name, write := range map[string]func(io.Writer) error{"results.json": r.WriteJSON,
+	for name, write := range map[string]func(io.Writer) error{resultsFile: r.WriteJSON,
 		"table.md": r.WriteMarkdown, "page.html": r.WritePage} {
 		if err := writeFile(filepath.Join(s.out, name), write); err != nil {
 			return fmt.Errorf("keep results: %w", err)
 		}
 	}
 	return nil
+}
+
+// commitOf returns the commit of the module in root, or "" without git.
+func commitOf(ctx context.Context, root string) string {
+	out, err := exec.CommandContext(ctx, "git", "-C", root, "describe", "--always", "--abbrev=12",
+		"--exclude=*", "--dirty="+harness.Changed).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }
 
 func writeFile(name string, write func(io.Writer) error) error {

@@ -233,6 +233,46 @@ func TestCanceledRunEndsProcessesAndKeepsEarlierResults(t *testing.T) {
 	}
 }
 
+// A resumed run measures only workloads that lack a peer or a round, and keeps the others' results.
+func TestResumedRunMeasuresWhatIsMissing(t *testing.T) {
+	w, err := Find(fakes, []string{"plain", "again"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(workloads []Workload, commit string, earlier *Report) (*Report, string, error) {
+		dir := t.TempDir()
+		r, err := Run(t.Context(), workloads, Config{Dir: dir, Rounds: 1, Commit: commit, Resume: earlier})
+		notes, _ := os.ReadFile(filepath.Join(dir, "inputs", "notes"))
+		return r, strings.Join(strings.Fields(strings.ReplaceAll(string(notes), " ", "-")), " "), err
+	}
+	first, notes, err := run(w[:1], "c0ffee", nil)
+	if err != nil || notes != "prepare-a prepare-b measure-a measure-b" {
+		t.Fatalf("%s, %v", notes, err)
+	}
+	value := first.Workloads[0].Peers[0].Rounds[0].Value
+	all, notes, err := run(w, "c0ffee", first)
+	if err != nil || notes != "" || len(all.Workloads) != 2 { // again has the rounds of plain
+		t.Fatalf("%s, %d workloads, %v", notes, len(all.Workloads), err)
+	}
+	if got := all.Workloads[0].Peers[0].Rounds[0].Value; got != value {
+		t.Errorf("the figure %v became %v", value, got)
+	}
+	all.Workloads[0].Peers[1].Failed = "killed"
+	all, notes, err = run(w, "c0ffee", all)
+	if err != nil || notes != "prepare-a prepare-b measure-a measure-b" || len(all.Workloads) != 2 || !all.Complete(&w[0]) {
+		t.Errorf("after a failure: %s, %d workloads, %v", notes, len(all.Workloads), err)
+	}
+	for _, commit := range []string{"decade", "", "c0ffee" + Changed} {
+		all.Commit = commit
+		if commit == "decade" {
+			commit = "c0ffee"
+		}
+		if _, notes, err := run(w, commit, all); err == nil || notes != "" {
+			t.Errorf("results of %q continued by a program of %q: %s, %v", all.Commit, commit, notes, err)
+		}
+	}
+}
+
 func TestDerivedWorkloadUsesTheRoundsOfAnother(t *testing.T) {
 	r, notes, err := runFakes(t, []string{"plain", "again"}, 2)
 	if err != nil {

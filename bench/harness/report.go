@@ -21,6 +21,7 @@ type Report struct {
 	Scale     string           `json:"scale"`
 	Rounds    int              `json:"rounds"`
 	Machine   string           `json:"machine"`
+	Commit    string           `json:"commit,omitempty"` // of the program; ends in Changed if files differ from it
 	Started   time.Time        `json:"started"`
 	Seconds   float64          `json:"seconds"` // duration of all workloads, including work that is not timed
 	Missing   []Missing        `json:"missing,omitempty"`

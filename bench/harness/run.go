@@ -22,6 +22,8 @@ type Config struct {
 	Programs map[string]string   // built programs of nested modules, by directory
 	Missing  []Missing           // peers that cannot run; they are removed from the workloads
 	Keep     func(*Report) error // called after each workload with all results so far; may be nil
+	Commit   string              // see Report.Commit
+	Resume   *Report             // results of an interrupted run, which are not measured again; nil = none
 }
 
 // Progress is called with the number of completed steps, the number of all steps, and the current
@@ -38,9 +40,14 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	}
 	c.Env.Inputs = filepath.Join(c.Dir, "inputs")
 	r := &Report{Version: reportVersion, Scale: c.Env.Scale.Name, Rounds: c.Rounds,
-		Started: time.Now().UTC().Truncate(time.Second), Missing: c.Missing,
+		Started: time.Now().UTC().Truncate(time.Second), Missing: c.Missing, Commit: c.Commit,
 		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH,
 			runtime.NumCPU(), runtime.Version())}
+	if c.Resume != nil {
+		if err := r.resume(c.Resume); err != nil {
+			return r, err
+		}
+	}
 	if err := os.MkdirAll(c.Env.Inputs, 0o755); err != nil {
 		return r, err
 	}
@@ -56,6 +63,11 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	var errs []error
 	for i := range workloads {
 		w := &workloads[i]
+		if r.Complete(w) {
+			state.step += (c.Rounds + 1) * len(w.Peers)
+			state.leave(w)
+			continue
+		}
 		m := measuring{ctx: ctx, w: w, runState: state,
 			result: WorkloadResult{Workload: w.Name, About: w.About, Unit: w.Unit, More: w.More}}
 		begin := time.Now()
@@ -71,15 +83,13 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 		}
 		errs = append(errs, err, m.result.compare())
 		m.result.judge(w, r)
-		r.Workloads = append(r.Workloads, m.result)
+		r.put(&m.result)
 		if c.Keep != nil {
 			if err := c.Keep(r); err != nil {
 				return r, err
 			}
 		}
-		if state.groups[w.Group]--; w.Group != "" && state.groups[w.Group] == 0 {
-			os.RemoveAll(filepath.Join(c.Dir, w.Group))
-		}
+		state.leave(w)
 	}
 	return r, errors.Join(errs...)
 }
@@ -93,6 +103,13 @@ type runState struct {
 	groups    map[string]int   // number of remaining workloads
 	told      map[string]bool  // failures that are already in the run's error
 	step, all int
+}
+
+// leave removes the states of a workload's group after its last workload.
+func (s *runState) leave(w *Workload) {
+	if s.groups[w.Group]--; w.Group != "" && s.groups[w.Group] == 0 {
+		os.RemoveAll(filepath.Join(s.config.Dir, w.Group))
+	}
 }
 
 // removeAll removes the remaining directories of peers.

@@ -250,7 +250,8 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 		}
 		wantRows(t, at+", first", table, []oribi.Row{row(1, 10), row(2, 20)}, oribi.AsOf(first))
 		wantRows(t, at+", last", table, []oribi.Row{row(1, 11), row(2, 20), row(3, 30)}, oribi.AsOf(last))
-		if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%s: %+v", at, f) }, oribi.Deep()); err != nil {
+		found := func(f oribi.Finding) { t.Errorf("%s: %+v", at, f) }
+		if err := store.Verify(ctx, found, oribi.Deep()); err != nil {
 			t.Fatalf("%s: %v", at, err)
 		}
 		return converted
