@@ -8,6 +8,6 @@
 //
 // An Event reports what a flush or a compaction has done. An EventLog writes events to a file.
 //
-// All functions are safe for concurrent use as long as nobody changes their arguments. Source:
+// All functions are safe for concurrent use while their arguments do not change. Source:
 // tablet spec §14 to §16.
 package compaction

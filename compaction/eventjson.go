@@ -142,7 +142,7 @@ func appendString(dst []byte, s string) []byte {
 }
 
 // eventParser reads a line token by token. It allocates in proportion to the line: no rowset is
-// accepted without all of its members, and no value that does not fit is read to its end.
+// accepted without all of its members, and a value that does not fit is not read completely.
 type eventParser struct{ *json.Decoder }
 
 // parseEvent reads a line into *e.

@@ -21,8 +21,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Each lookup reads the files that the comment of lookup says, and no file after the one that
-// answers.
+// Each lookup reads the files that the comment of lookup says, and no file after the
+// answer.
 func TestLookupsReadTheirSourcesInOrder(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newTestRowSet(t, r, mustSchema([]schema.Column{

@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The memory that an iterator leaves behind is bounded and refers to no cell, reader or batch.
+// The memory that an iterator keeps at its end is bounded and refers to no cell, reader or batch.
 func TestReleasedMemoryIsEmptyAndBounded(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
 		{ID: 2, Name: "v", Type: schema.Int64, Nullable: true},

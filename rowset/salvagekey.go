@@ -244,7 +244,8 @@ func (r *savedRun) find(floor mvcc.Timestamp) {
 	}
 }
 
-// before reports whether r began before o: if nobody can tell, whether its rowset is the older one.
+// before reports whether r began before o. If that is unknown, it reports whether the rowset of r is
+// the older one.
 func (r *savedRun) before(o *savedRun) bool {
 	id := func(s *savedRow) uint64 {
 		if s.set == nil {

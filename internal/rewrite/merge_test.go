@@ -328,7 +328,7 @@ func TestMergeRefusesKeysTwice(t *testing.T) {
 	}
 }
 
-// An input that panics leaves no goroutine behind.
+// No goroutine is left after an input has panicked.
 func TestPanicOfAnInputEndsTheMerge(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 10 {
