@@ -1,5 +1,5 @@
 // Package blockmanager stores numbered immutable blocks in container files. One atomic metadata
-// commit defines which blocks exist and what they mean.
+// commit defines which blocks exist and to which data of the caller they belong.
 //
 // # Use
 //

@@ -62,8 +62,8 @@ func OpenDamaged(src block.Source, o cfile.ReaderOptions) (*File, error) {
 
 // SalvagedDelta is a change and the position of its file among the files of redos, oldest first, or
 // of undos, newest first. For each column and for the existence of a row, the changes of a file
-// come after those of the files before it, in the direction of time in which they lead. Births and
-// changes in memory have the last position.
+// come after the changes of the files before it, in the direction of time in which they lead.
+// Births and changes in memory have the last position.
 //
 // Part is the number of holes before it in the file. Among changes of one timestamp, only these
 // positions say which come after a hole.

@@ -27,7 +27,7 @@ func linked(t *testing.T) map[string][]string {
 	return deps
 }
 
-// listedPackage is what the go command says about a package.
+// listedPackage is the go command's description of a package.
 type listedPackage struct {
 	ImportPath, Name string
 	Export           string // file with the exported identifiers

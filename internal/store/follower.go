@@ -93,7 +93,7 @@ func (f *Follower) News() (bool, error) {
 	c := f.core
 	epoch, err := c.Blocks.AnchorEpoch()
 	switch {
-	case err != nil, f.broken, c.Tail.Load().News():
+	case err != nil, f.broken, c.Tail.Load().MayContinue():
 		return true, nil
 	case epoch <= c.Blocks.Epoch():
 		return false, nil

@@ -9,17 +9,17 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Next is what OpenNext takes over from a follower's table.
+// Next is the argument of OpenNext: a follower's table, and the changes since its state.
 type Next struct {
 	Of      *Tablet
 	Changed map[uint64]bool // the rowsets whose metadata rows have changed, or have come
 	UpTo    lsn.LSN         // Of has the operations of the log up to here
 }
 
-// kept is what a table shares with the one before, see OpenNext.
+// kept has the stores that a table shares with the table before, see OpenNext.
 type kept struct {
 	upTo lsn.LSN
-	mem  *memrowset.MemRowSet // nil: none
+	mem  *memrowset.MemRowSet // nil if it is not shared
 	sets map[*rowset.DiskRowSet]bool
 }
 
@@ -28,17 +28,17 @@ func (k *kept) has(d *rowset.DiskRowSet, lsn lsn.LSN) bool {
 	return d.Metadata().IncludedLSN >= lsn || lsn <= k.upTo && k.sets[d]
 }
 
-// OpenNext is Open for a table that a follower has in an earlier state. What the metadata has not
-// changed is kept, with its open files, and with the operations that it has:
+// OpenNext is Open for a table that a follower has in an earlier state. It keeps the parts that the
+// metadata has not changed, with their open files, and with the operations that they have:
 //
 //	schema      if it is the same
 //	MemRowSet   if the schema and the flushed LSN are: it has the inserts after that, and their changes
 //	rowset      if the schema and the rowset's row are, with its delta mem store
 //
-// The log must be replayed from the LSN on that OpenNext returns; up to n.UpTo, the Replayer applies
-// operations only to what is not kept. That is exact, as with a rowset whose included LSN is that
-// high: when an operation was logged, its row was live in one store, so it is live in none of the
-// others when its turn comes.
+// The log must be replayed from the LSN on that OpenNext returns; up to n.UpTo, the Replayer
+// applies operations only to stores that are not kept. That is exact, as with a rowset whose
+// included LSN is that high: when an operation was logged, its row was live in one store, so it is
+// live in none of the others when its turn comes.
 //
 // The result must be passed to Replace of n.Of, or to Discard.
 func OpenNext(o Options, row *meta.Table, sets []*rowset.Metadata, n Next) (t *Tablet, from lsn.LSN, err error) {
@@ -84,7 +84,8 @@ func needs(row *meta.Table, mem *memrowset.MemRowSet, sets []*rowset.Metadata, k
 	return from
 }
 
-// sameSchema reports whether two rows of a table differ only in what its stores do not depend on.
+// sameSchema reports whether two rows of a table differ only in settings on which its stores do not
+// depend.
 func sameSchema(a, b *meta.Table) bool {
 	copied := *b
 	copied.Name, copied.Comment = a.Name, a.Comment

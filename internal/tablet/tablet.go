@@ -197,7 +197,7 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 	return open(o, row, sets, &previous{schema: tableSchemaOf(row), deltaMem: new(atomic.Int64)})
 }
 
-// previous is what a table takes over from an earlier state.
+// previous has the parts that a table takes over from an earlier state.
 type previous struct {
 	schema   *TableSchema
 	deltaMem *atomic.Int64
@@ -330,9 +330,9 @@ func (t *Tablet) install(st *tabletState) {
 // Close closes each file when its last reader is done. Later reads and writes return ErrClosed.
 func (t *Tablet) Close() { t.install(nil) }
 
-// Replace makes t what other is: a newer state of the same table, with its metadata, that nothing
-// else uses. Readers keep the state that they have. t is that of a follower: it has no jobs and no
-// writers.
+// Replace makes t equal to other, which has a newer state of the same table, with its metadata, and
+// which nothing else uses. Readers keep the state that they have. t belongs to a follower: it has
+// no jobs and no writers.
 func (t *Tablet) Replace(other *Tablet) {
 	old, err := t.acquire()
 	if err == nil {
@@ -356,7 +356,8 @@ func (t *Tablet) End() {
 	t.Close()
 }
 
-// Discard closes a table that was opened in vain. What it has kept stays open in the other one.
+// Discard closes a table that OpenNext has opened, instead of passing it to Replace. The stores
+// that it has kept stay open in the earlier table.
 func (t *Tablet) Discard() {
 	if st, err := t.acquire(); err == nil {
 		st.account(&t.kept)

@@ -30,10 +30,10 @@
 //
 // # Order of writes, and what a crash leaves
 //
-//  1. Frames are written or copied, then synced. A crash before the sync leaves any part of what
-//     was not synced, for instance the third frame without the second: a torn tail from the first
-//     frame on that is not complete. It is removed, and the removal synced, before the next frame
-//     is written.
+//  1. Frames are written or copied, then synced. A crash before the sync leaves any part of the
+//     frames that were not synced, for instance the third frame without the second: a torn tail,
+//     which begins with the first frame that is not complete. It is removed, and the removal
+//     synced, before the next frame is written.
 //  2. When a record does not fit into the segment, the next file is created, and its header and the
 //     record are written to it. Nothing is synced, so that Append does not wait.
 //  3. The next sync first seals the full segment: it syncs that, writes the footer, cuts off the zeros

@@ -143,9 +143,9 @@ func (t *Tail) beginNext() (bool, error) {
 	return true, nil
 }
 
-// News reports whether something may have been appended after the end of t: more of a record that
-// was not complete, or the next segment.
-func (t *Tail) News() bool {
+// MayContinue reports whether something may have been appended after the end of t: more of a record
+// that was not complete, or the next segment.
+func (t *Tail) MayContinue() bool {
 	f, err := t.o.FS.Open(t.o.path(t.newest.name), false)
 	if err != nil {
 		return true
