@@ -62,7 +62,7 @@ func (s *Store) Adopt(ctx context.Context, a Adoption, opts ...TableOption) (*Ta
 	if err != nil {
 		return nil, callErr(fmt.Sprintf("adopt table %q", a.Name), err)
 	}
-	s.background.poke()
+	s.background.Poke()
 	return t, nil
 }
 

@@ -2,9 +2,8 @@ package oribi
 
 import (
 	"context"
-	"time"
 
-	"github.com/oribi-db/oribi/internal/maintenance"
+	"github.com/oribi-db/oribi/internal/store"
 )
 
 // BackgroundOp describes an operation of background work: what it would free, gain, and cost. Sizes
@@ -23,12 +22,9 @@ type BackgroundOp struct {
 	Cost   int64   // bytes that it reads and writes
 }
 
-func (op *operation) public() BackgroundOp {
-	out := BackgroundOp{Kind: string(op.Kind), Memory: op.Memory, Log: op.Log, Data: op.Data, Gain: op.Gain, Cost: op.Cost}
-	if op.table != nil {
-		out.Table = op.table.tab.Name()
-	}
-	return out
+func publicOp(op store.BackgroundOp) BackgroundOp {
+	return BackgroundOp{Kind: string(op.Kind), Table: op.Name, Memory: op.Memory, Log: op.Log, Data: op.Data,
+		Gain: op.Gain, Cost: op.Cost}
 }
 
 // PauseBackgroundWork waits until no background operation runs, and keeps others from starting
@@ -41,40 +37,8 @@ func (s *Store) PauseBackgroundWork(ctx context.Context) (resume func(), err err
 		return nil, err
 	}
 	defer s.leave()
-	b := s.background
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.paused++
-	b.counts.Paused = true
-	over := false
-	end := func() { // under b.mu
-		if over {
-			return
-		}
-		over = true
-		b.paused--
-		b.counts.Paused = b.paused > 0
-		wake(b.wake)
-	}
-	for b.running() > 0 {
-		ended := b.ended
-		b.mu.Unlock()
-		select {
-		case <-ended:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		b.mu.Lock()
-		if err != nil {
-			end()
-			return nil, callErr("pause background work", err)
-		}
-	}
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		end()
-	}, nil
+	resume, err = s.background.Pause(ctx)
+	return resume, callErr("pause background work", err)
 }
 
 // StepBackgroundWork carries out the operation that background work would start next, and returns
@@ -86,62 +50,22 @@ func (s *Store) StepBackgroundWork(ctx context.Context) (op BackgroundOp, ran bo
 		return op, false, err
 	}
 	defer s.leave()
-	next, ok := s.background.next()
-	if !ok {
-		return op, false, nil
-	}
-	op = next.public()
-	if err := s.background.carryOut(ctx, next); err != nil {
-		return op, true, callErr("background "+op.Kind, err)
-	}
-	return op, true, nil
+	next, ran, err := s.background.Step(ctx)
+	op = publicOp(next)
+	return op, ran, callErr("background "+op.Kind, err)
 }
 
-// next begins the operation that is due next, if there is one, and returns it.
-func (b *background) next() (operation, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if tables := b.beginPlanning(); len(tables) > 0 {
-		b.mu.Unlock()
-		b.plan(tables)
-		b.mu.Lock()
+// schedule returns Options.Schedule for package store.
+func (s *Store) schedule() func([]store.BackgroundOp) int {
+	choose := s.opts.Schedule
+	if choose == nil {
+		return nil
 	}
-	b.looked = time.Time{} // for history that has become too old
-	ops := b.list(time.Now(), true)
-	i := b.choose(ops)
-	if i < 0 {
-		return operation{}, false
-	}
-	b.begin(ops[i])
-	return ops[i], true
-}
-
-// choose returns the index of the operation to start; −1 for none. It counts the others that are
-// due.
-func (b *background) choose(ops []operation) int {
-	state := b.state()
-	list := make([]maintenance.Operation, len(ops))
-	b.counts.Queued = 0
-	for i := range ops {
-		list[i] = ops[i].Operation
-		if state.Due(list[i]) {
-			b.counts.Queued++
+	return func(ops []store.BackgroundOp) int {
+		public := make([]BackgroundOp, len(ops))
+		for i, op := range ops {
+			public[i] = publicOp(op)
 		}
+		return choose(public)
 	}
-	next := -1
-	if schedule := b.s.opts.Schedule; schedule == nil {
-		next, _ = maintenance.Choose(state, list)
-	} else if may := state.Startable(list); len(may) > 0 {
-		public := make([]BackgroundOp, len(may))
-		for k, i := range may {
-			public[k] = ops[i].public()
-		}
-		if k := schedule(public); k >= 0 && k < len(may) {
-			next = may[k]
-		}
-	}
-	if next >= 0 && state.Due(list[next]) {
-		b.counts.Queued--
-	}
-	return next
 }

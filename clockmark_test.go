@@ -52,7 +52,7 @@ func writeLog(t *testing.T, store *Store, table *Table) {
 // markNow makes a writer mark its clock, and returns the mark in LOCK.
 func markNow(t *testing.T, store *Store) mvcc.Timestamp {
 	t.Helper()
-	if err := store.markClock(t.Context()); err != nil {
+	if err := store.background.MarkClock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return markOf(t, store)
@@ -148,7 +148,7 @@ func TestMarkWaitsForBatches(t *testing.T) {
 	<-synced
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := store.markClock(ctx); err == nil || markOf(t, store) != before {
+	if err := store.background.MarkClock(ctx); err == nil || markOf(t, store) != before {
 		t.Errorf("while a batch is not published: mark %v, %v; was %v", markOf(t, store), err, before)
 	}
 	close(goOn)
@@ -174,7 +174,7 @@ func TestPoisonedWriterMarksNothing(t *testing.T) {
 	if _, err := b.Commit(t.Context()); err == nil {
 		t.Fatal("the commit has not failed")
 	}
-	if err := store.markClock(t.Context()); err == nil || markOf(t, store) != before {
+	if err := store.background.MarkClock(t.Context()); err == nil || markOf(t, store) != before {
 		t.Errorf("the mark is %v, was %v: %v", markOf(t, store), before, err)
 	}
 	if err := follower.Refresh(t.Context()); err != nil {

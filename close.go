@@ -18,7 +18,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	if s.background != nil {
-		s.background.stop()
+		s.background.Stop()
 	}
 	for s.running.Load() > 0 {
 		<-s.idle

@@ -184,7 +184,11 @@ func (b *committing) Released() {
 	if len(b.assigned) > 1 {
 		slices.SortFunc(b.assigned, func(x, y Assigned) int { return cmp.Compare(x.Row, y.Row) })
 	}
-	b.store.background.check(b.tables)
+	work := b.store.background
+	work.Appended()
+	for _, p := range b.tables {
+		work.Grown(p.table.entry)
+	}
 }
 
 // refusal returns err after everything up to lsn has become visible. The batch that caused the

@@ -86,7 +86,7 @@ func (t *Table) work(
 	err := ctx.Err()
 	if err == nil {
 		r, err = do(ctx)
-		t.store.background.poke()
+		t.store.background.Poke()
 	}
 	if err != nil {
 		return r, callErr(fmt.Sprintf("%s table %q", what, t.tab.Name()), err)

@@ -110,18 +110,18 @@
 //
 // Locks are acquired in this order, top to bottom:
 //
-//	background.mu        what the scheduler knows; of tablet work it only looks whether it is free
+//	store.Background.mu  what the scheduler knows; of tablet work it only looks whether it is free
 //	tablet work          one flush or compaction of a table, or end of an ingest, at a time
 //	tablet gate          shared from resolve to apply; exclusive at the cutover point of a flush or
 //	                     merge and after its metadata commit, in the commit of a delta compaction, in
 //	                     Alter and Drop, and at the end of an ingest; for several tables in the order
 //	                     of their numbers
 //	tablet row stripes   in ascending order; for several tables in the order of their numbers
-//	Store.bulk           from the append of an ingest, or of an Alter of an expiry rule, to its
+//	store.Gate           from the append of an ingest, or of an Alter of an expiry rule, to its
 //	                     publication; excludes the beginning of an Image
-//	Store.following.mu   one Refresh of a follower at a time, and the beginning of its Image
-//	Store.metaMu         one metadata commit at a time, from computing log_start on
-//	Store.tablesMu       the map of tables
+//	store.Follower.mu    one Refresh of a follower at a time, and the beginning of its Image
+//	store.Core.metaMu    one metadata commit at a time, from computing log_start on
+//	store.Core.tablesMu  the map of tables
 //	tablet mu            the pointer to a table's state; no I/O while it is held
 //	store.Timeline.mu    timestamp, LSN, log frame, and position in the order of publication
 //

@@ -75,7 +75,7 @@ func (t *Table) ingest(
 	if err != nil {
 		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), s.refusal(ctx, err, s.core.LastLSN()))
 	}
-	s.background.poke()
+	s.background.Poke()
 	return ts, into.Rows(), nil
 }
 

@@ -13,14 +13,11 @@ import (
 // batch.
 func TestLargeLogSegmentsCauseFewFlushes(t *testing.T) {
 	const maxLog, segment, batch, batches = 8 << 10, 64 << 10, 1 << 10, 500
-	store, err := Open("/store", &Options{FS: vfs.NewMem(), Manual: true, LogSegmentBytes: segment})
+	store, err := Open("/store", &Options{FS: vfs.NewMem(), Manual: true, LogSegmentBytes: segment, logLimit: maxLog})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	store.background.mu.Lock() // the scheduler reads it
-	store.maxLog = maxLog
-	store.background.mu.Unlock()
 	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -227,7 +227,7 @@ func (s *Store) Metrics() (Metrics, error) {
 	m.Jobs = append(m.Jobs, c.jobs...)
 	c.mu.Unlock()
 	if s.background != nil {
-		m.Maintenance = s.background.metrics()
+		m.Maintenance = s.maintenanceMetrics()
 	}
 	used := s.core.Budget.UsedBy
 	m.Memory = MemoryMetrics{Limit: s.opts.MemoryLimit, Rows: used(budget.MemRowSet), Changes: used(budget.Delta),
@@ -250,12 +250,9 @@ func (s *Store) Metrics() (Metrics, error) {
 	return m, nil
 }
 
-func (b *background) metrics() MaintenanceMetrics {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	c := &b.counts
-	m := MaintenanceMetrics{Workers: b.s.opts.MaintenanceWorkers, Running: c.Running, Queued: c.Queued,
-		Paused: c.Paused}
+func (s *Store) maintenanceMetrics() MaintenanceMetrics {
+	c := s.background.Counts()
+	m := MaintenanceMetrics{Workers: s.opts.MaintenanceWorkers, Running: c.Running, Queued: c.Queued, Paused: c.Paused}
 	for _, kind := range maintenance.Kinds() {
 		n := c.Of(kind)
 		m.Operations = append(m.Operations, OperationMetrics{Kind: string(kind), Running: n.Running, Done: n.Done,

@@ -16,7 +16,6 @@ import (
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/storedir"
-	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -52,7 +51,9 @@ func Open(dir string, o *Options) (*Store, error) {
 		s.opts.Logger.Warn("reading ahead failed", slog.Int64("bytes", n), slog.Any("err", err))
 	}
 	if !s.opts.ReadOnly {
-		s.background = startBackground(s)
+		s.background = store.StartBackground(s.writer, store.BackgroundOptions{Manual: s.opts.Manual,
+			Workers: s.opts.MaintenanceWorkers, FlushBytes: s.opts.FlushBytes, Policy: s.opts.Policy,
+			Schedule: s.schedule(), Locks: s.locks})
 	}
 	return s, nil
 }
@@ -89,7 +90,8 @@ func openOnce(dir string, o *Options) (*Store, error) {
 	s := newStore(dir, *o)
 	if err := s.open(); err != nil {
 		s.abandon()
-		if !errors.Is(err, fault.ErrNotStore) && (errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, syscall.ENOTDIR)) {
+		if !errors.Is(err, fault.ErrNotStore) &&
+			(errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, syscall.ENOTDIR)) {
 			err = fmt.Errorf("%w: %w", err, fault.ErrCorrupt)
 		}
 		return nil, err
@@ -99,15 +101,17 @@ func openOnce(dir string, o *Options) (*Store, error) {
 
 // newStore returns a store that is not open.
 func newStore(dir string, o Options) *Store {
-	s := &Store{opts: o, counters: newCounters(), idle: make(chan struct{}, 1), maxLog: maxLogBytes}
+	s := &Store{opts: o, counters: newCounters(), idle: make(chan struct{}, 1)}
 	if o.CompactionBandwidth > 0 {
-		s.throttle = store.NewBandwidth(o.CompactionBandwidth, s.overLimit).Wait
+		s.throttle = store.NewBandwidth(o.CompactionBandwidth,
+			func() bool { return s.writer != nil && s.writer.OverLimit() }).Wait
 	}
-	s.core = store.NewCore(storedir.At(o.FS, dir, o.Logger), store.Options{Clock: o.Clock, Logger: o.Logger, ReadOnly: o.ReadOnly, Follow: o.Follow,
-		MemoryLimit: o.MemoryLimit, RowSetBytes: o.RowSetBytes, LogSegmentBytes: o.LogSegmentBytes,
-		RecompressAfter: o.RecompressAfter, FollowerLag: o.FollowerLag,
-		LogTarget: s.logTarget, Throttle: s.throttle, Progress: o.Progress, Event: s.event,
-		Face: func(t *tablet.Tablet) any { return &Table{store: s, tab: t} }})
+	s.core = store.NewCore(storedir.At(o.FS, dir, o.Logger),
+		store.Options{Clock: o.Clock, Logger: o.Logger, ReadOnly: o.ReadOnly, Follow: o.Follow,
+			MemoryLimit: o.MemoryLimit, RowSetBytes: o.RowSetBytes, LogSegmentBytes: o.LogSegmentBytes,
+			RecompressAfter: o.RecompressAfter, FollowerLag: o.FollowerLag,
+			LogLimit: o.logLimit, Throttle: s.throttle, Progress: o.Progress, Event: s.event,
+			Face: func(t *store.Table) any { return &Table{store: s, tab: t.Tablet, entry: t} }})
 	s.followers = storedir.NewFollowers(s.core.Dir, o.FollowerLag)
 	return s
 }
@@ -182,7 +186,8 @@ func (s *Store) open() error {
 	r.StrayContainers, r.CutBytes, r.Reclaimed = mended.Strays, mended.CutBytes, mended.Reclaimed
 	if !fresh && (!r.Clean || r.RepairedBits > 0) {
 		s.opts.Logger.Info("store recovered", slog.Int64("batches", r.Batches), slog.Int64("torn_bytes", r.TornBytes),
-			slog.String("torn_file", r.TornFile), slog.Int64("repaired_bits", r.RepairedBits), slog.Int("stray_containers", r.StrayContainers),
+			slog.String("torn_file", r.TornFile), slog.Int64("repaired_bits",
+				r.RepairedBits), slog.Int("stray_containers", r.StrayContainers),
 			slog.Int64("cut_bytes", r.CutBytes), slog.Int("reclaimed_blocks", r.Reclaimed))
 	}
 	if s.core.Unsettled {
@@ -304,7 +309,8 @@ func (s *Store) format() error {
 }
 
 func (s *Store) blockOptions() blockmanager.Options {
-	return blockmanager.Options{FS: s.opts.FS, Dir: s.core.Dir.Path, Instance: s.core.Instance.ID, ReadOnly: s.opts.ReadOnly, Follow: s.opts.Follow,
+	return blockmanager.Options{FS: s.opts.FS, Dir: s.core.Dir.Path, Instance: s.core.Instance.ID,
+		ReadOnly: s.opts.ReadOnly, Follow: s.opts.Follow,
 		BlockSize: s.core.Instance.BlockSize, Logger: s.opts.Logger, BeforeCommit: s.locks.Check, Kept: s.followers.Kept}
 }
 

@@ -22,7 +22,7 @@ const (
 	defaultMemoryLimit = 256 << 20
 	minMemoryLimit     = 16 << 20
 	maxFlushBytes      = 64 << 20
-	maxDeltaBytes      = 32 << 20
+	maxLogBytes        = 128 << 20 // see store.Core.LogTarget
 	defaultCellBytes   = 64 << 10
 	minSegmentBytes    = 4 << 10
 	maxSegmentBytes    = 1 << 30
@@ -150,6 +150,8 @@ type Options struct {
 
 	// FS is the file system. Default: the real one.
 	FS vfs.FS
+
+	logLimit int64 // maxLogBytes; less in a test
 }
 
 // Event describes one flush, compaction or ingest. See package compaction.
@@ -221,6 +223,7 @@ func (o *Options) filled() Options {
 		}
 	}
 	set(&c.MemoryLimit, defaultMemoryLimit)
+	set(&c.logLimit, maxLogBytes)
 	set(&c.FlushBytes, min(maxFlushBytes, c.MemoryLimit/4))
 	if c.MaintenanceWorkers == 0 {
 		c.MaintenanceWorkers = minWorkers

@@ -208,7 +208,7 @@ func (p *point) check(s *Store) error {
 // timestamp at or below it.
 //
 // A follower cannot do that to the writer's clock. A ts after the newest batch is final for it when
-// there is no writer, or when the writer has confirmed it (see markClock), which a follower waits
+// there is no writer, or when the writer has confirmed it (see store.Background.MarkClock), which a follower waits
 // for.
 func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
 	if !s.opts.Follow || ts <= s.core.Reached() {

@@ -1,11 +1,13 @@
 package oribi
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/tablet"
 )
 
 // stall reports that the writer of b begins to wait for memory. The caller calls done when the wait
@@ -47,4 +49,18 @@ func (s *Store) event(e Event) {
 	s.opts.Logger.Debug("compaction", slog.String("kind", string(e.Kind)), slog.String("table", e.Table),
 		slog.Int64("bytes", e.BytesWritten), slog.Duration("took", e.Duration), slog.Any("err", e.Err))
 	s.listen(e)
+}
+
+// makeRoom makes a write batch wait while memory is full.
+func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
+	if !s.writer.Full(b.bytes) {
+		return nil
+	}
+	defer s.stall(b)()
+	defer s.background.Poke()
+	var own []*tablet.Tablet
+	for _, p := range b.tables {
+		own = append(own, p.table.tab)
+	}
+	return s.writer.MakeRoom(ctx, b.bytes, own)
 }

@@ -23,8 +23,7 @@ type Store struct {
 	reserve    *storedir.Reserve
 	spare      atomic.Int64   // bytes that may be written before the free space is checked again
 	marked     mvcc.Timestamp // mark of earlier writers in LOCK, above which the batches are
-	background *background
-	maxLog     int64                                        // maxLogBytes; less in a test
+	background *store.Background
 	throttle   func(ctx context.Context, bytes int64) error // of the writes of compactions; nil if they are not limited
 
 	follower *store.Follower // nil in a writer

@@ -38,13 +38,13 @@ type Options struct {
 	RecompressAfter time.Duration
 	FollowerLag     time.Duration
 
-	LogTarget func() int64 // length of the log above which nothing of it is kept for followers
-	Throttle  func(ctx context.Context, bytes int64) error
-	Progress  func(table string, rows, of int64)
-	Event     func(compaction.Event)
+	LogLimit int64 // see LogTarget
+	Throttle func(ctx context.Context, bytes int64) error
+	Progress func(table string, rows, of int64)
+	Event    func(compaction.Event)
 
 	// Face returns the handle with which package oribi hands out a table.
-	Face func(*tablet.Tablet) any
+	Face func(*Table) any
 	// Lose, unless it is nil, is called for a rowset that cannot be opened, which is then left out.
 	Lose func(table *meta.Table, m *rowset.Metadata, err error)
 }
@@ -75,13 +75,14 @@ type Core struct {
 	stored meta.Store // under metaMu
 
 	tablesMu sync.RWMutex
-	tables   map[string]*table // by name
+	tables   map[string]*Table // by name
 }
 
-// table is a table of a store, with its handle.
-type table struct {
+// Table is a table of a store, with its handle.
+type Table struct {
 	*tablet.Tablet
-	face any
+	face  any
+	noted atomic.Bool // Background.Grown has woken the scheduler since the last operation on the table ended
 }
 
 // readsShare: 1/readsShare of the memory limit is for blocks that are being read, before they are
@@ -93,7 +94,7 @@ func NewCore(d storedir.Dir, o Options) *Core {
 	b := budget.New(o.MemoryLimit)
 	t := NewTimeline(o.Clock)
 	return &Core{Timeline: t, Dir: d, Options: o, Budget: b, Cache: NewCache(b, o.MemoryLimit),
-		Reads: budget.NewGate(o.MemoryLimit / readsShare), Pins: NewPins(t), tables: map[string]*table{}}
+		Reads: budget.NewGate(o.MemoryLimit / readsShare), Pins: NewPins(t), tables: map[string]*Table{}}
 }
 
 // NextJob returns the number of a new job or stall.
@@ -132,10 +133,10 @@ func (c *Core) Faces() []any {
 	return out
 }
 
-func (c *Core) sorted() []*table {
+func (c *Core) sorted() []*Table {
 	c.tablesMu.RLock()
 	defer c.tablesMu.RUnlock()
-	out := make([]*table, 0, len(c.tables))
+	out := make([]*Table, 0, len(c.tables))
 	for _, t := range c.tables {
 		out = append(out, t)
 	}
@@ -180,7 +181,11 @@ func (c *Core) Load() error {
 	return nil
 }
 
-func (c *Core) newTable(tab *tablet.Tablet) *table { return &table{tab, c.Options.Face(tab)} }
+func (c *Core) newTable(tab *tablet.Tablet) *Table {
+	t := &Table{Tablet: tab}
+	t.face = c.Options.Face(t)
+	return t
+}
 
 // CloseTables closes all tables.
 func (c *Core) CloseTables() {

@@ -214,7 +214,7 @@ func (f *Follower) publish(p *logPass) {
 
 // nextState is the state of a table that a Refresh reads.
 type nextState struct {
-	table *table         // of the store; nil for a new table
+	table *Table         // of the store; nil for a new table
 	tab   *tablet.Tablet // table's own, if its metadata has not changed; else the one that replaces it
 }
 
@@ -251,7 +251,7 @@ type stateReader struct {
 	core    *Core
 	had     lsn.LSN // the tables have the records up to here
 	broken  bool    // they may have more
-	known   map[uint32]*table
+	known   map[uint32]*Table
 	changed map[uint32]*changedTable
 	next    map[string]*nextState
 	from    lsn.LSN // the records from here on are needed
@@ -264,7 +264,7 @@ type stateReader struct {
 func (f *Follower) readStates(keys [][]byte) (err error) {
 	c := f.core
 	r := &stateReader{f: f, core: c, had: c.LastLSN(), broken: f.broken,
-		known: map[uint32]*table{}, changed: changedTables(keys), next: map[string]*nextState{}}
+		known: map[uint32]*Table{}, changed: changedTables(keys), next: map[string]*nextState{}}
 	f.broken = true // until all of it is read
 	for _, t := range c.sorted() {
 		r.known[t.Number] = t
@@ -405,7 +405,7 @@ func (f *Follower) install(next map[string]*nextState) {
 	c := f.core
 	c.tablesMu.Lock()
 	defer c.tablesMu.Unlock()
-	left := map[*table]bool{}
+	left := map[*Table]bool{}
 	for _, t := range c.tables {
 		left[t] = true
 	}

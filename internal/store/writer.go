@@ -35,7 +35,7 @@ func NewWriter(c *Core, log *wal.Log, followers *storedir.Followers, recentBytes
 
 // LogBegin returns the LSN below which the log may be removed.
 func (w *Writer) LogBegin() lsn.LSN {
-	return w.followers.LogBegin(w.core.Blocks.ConfirmedLogStart(), w.Log.Bytes() >= w.core.Options.LogTarget())
+	return w.followers.LogBegin(w.core.Blocks.ConfirmedLogStart(), w.Log.Bytes() >= w.core.LogTarget())
 }
 
 // UselessLog returns how many bytes of the log a confirmation would remove.

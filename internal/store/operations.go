@@ -1,4 +1,4 @@
-package oribi
+package store
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func (w *tableWork) isDamaged(id uint64) bool { return w.damaged[id] }
 
 // list returns the operations that could run, those on tables only if tables is set. The caller
 // holds b.mu.
-func (b *background) list(now time.Time, tables bool) (ops []operation) {
+func (b *Background) list(now time.Time, tables bool) (ops []operation) {
 	if now.Sub(b.looked) >= historyAfter {
 		b.looked = now
 		for _, w := range b.tables {
@@ -68,7 +68,7 @@ func (b *background) list(now time.Time, tables bool) (ops []operation) {
 	}
 	b.owned = 0
 	if tables {
-		current := b.s.sortedTables()
+		current := b.w.core.sorted()
 		b.forgetDropped(current)
 		for _, t := range current {
 			ops = append(ops, b.listTable(t, now)...)
@@ -79,7 +79,8 @@ func (b *background) list(now time.Time, tables bool) (ops []operation) {
 	for i := range ops {
 		op := &ops[i]
 		op.Blocked = b.backoff.Delayed(maintenance.Job{Kind: op.Kind, Table: op.Table}, now) ||
-			op.table != nil && (b.tables[op.Table].futile[op.Kind] == op.version || !op.table.tab.MayRun(compaction.Kind(op.Kind), op.rowsets())) ||
+			op.table != nil && (b.tables[op.Table].futile[op.Kind] == op.version ||
+				!op.table.MayRun(compaction.Kind(op.Kind), op.rowsets())) ||
 			op.table == nil && b.counts.Of(op.Kind).Running > 0
 	}
 	return ops
@@ -87,23 +88,24 @@ func (b *background) list(now time.Time, tables bool) (ops []operation) {
 
 // listLogGC returns the removal of log segments. Without tables, it waits until it is time to
 // confirm the metadata.
-func (b *background) listLogGC(tables bool) []operation {
-	free, skips := b.s.writer.UselessLog(), int64(0)
+func (b *Background) listLogGC(tables bool) []operation {
+	free, skips := b.w.UselessLog(), int64(0)
 	if tables {
-		skips = b.s.writer.Skippable()
+		skips = b.w.Skippable()
 	}
 	if !b.confirmDue && (free+skips <= 0 || !tables) {
 		return nil
 	}
-	return []operation{{skip: skips > 0, Operation: maintenance.Operation{Kind: maintenance.LogGC, Log: max(free+skips, 1)}}}
+	return []operation{{skip: skips > 0, Operation: maintenance.Operation{Kind: maintenance.LogGC,
+		Log: max(free+skips, 1)}}}
 }
 
 // listReclaim returns the emptying of the sparsest container.
-func (b *background) listReclaim() []operation {
+func (b *Background) listReclaim() []operation {
 	if !b.sparse {
 		return nil
 	}
-	live, used := b.s.core.Blocks.Sparse()
+	live, used := b.w.core.Blocks.Sparse()
 	if used == 0 {
 		b.sparse = false
 		return nil
@@ -112,12 +114,12 @@ func (b *background) listReclaim() []operation {
 }
 
 // forgetDropped removes what is known of tables that no longer exist.
-func (b *background) forgetDropped(current []*Table) {
+func (b *Background) forgetDropped(current []*Table) {
 	if len(b.tables) <= len(current) {
 		return // those created since the last call are not known yet
 	}
 	for number := range b.tables {
-		if !slices.ContainsFunc(current, func(t *Table) bool { return t.tab.Number == number }) {
+		if !slices.ContainsFunc(current, func(t *Table) bool { return t.Number == number }) {
 			delete(b.tables, number)
 			b.backoff.Forget(number)
 		}
@@ -125,42 +127,45 @@ func (b *background) forgetDropped(current []*Table) {
 }
 
 // of returns what is known of a table.
-func (b *background) of(t *Table) *tableWork {
-	w := b.tables[t.tab.Number]
+func (b *Background) of(t *Table) *tableWork {
+	w := b.tables[t.Number]
 	if w == nil {
 		w = &tableWork{damaged: map[uint64]bool{}, futile: map[maintenance.Kind]uint64{}, first: lsn.Max}
-		b.tables[t.tab.Number] = w
+		b.tables[t.Number] = w
 	}
 	return w
 }
 
 // listTable returns the operations on a table.
-func (b *background) listTable(t *Table, now time.Time) []operation {
-	w, version := b.of(t), t.tab.Version()
+func (b *Background) listTable(t *Table, now time.Time) []operation {
+	w, version := b.of(t), t.Version()
 	ops := b.listFlushes(t, w, now)
 	if w.seen != version {
-		infos, err := t.tab.Deltas(w.isDamaged)
+		infos, err := t.Deltas(w.isDamaged)
 		if err != nil {
 			return nil // the table was dropped or the store closed
 		}
 		w.deltas, w.seen = compaction.PickDeltas(infos), version
 	}
 	for _, c := range w.deltas {
-		ops = append(ops, operation{deltas: c, Operation: maintenance.Operation{Kind: maintenance.Kind(c.Kind), Gain: c.Quality, Cost: c.Bytes, Data: c.Frees}})
+		ops = append(ops, operation{deltas: c,
+			Operation: maintenance.Operation{Kind: maintenance.Kind(c.Kind), Gain: c.Quality, Cost: c.Bytes,
+				Data: c.Frees}})
 	}
 	if w.planned == version && len(w.plan.RowSets) > 0 && !w.merging {
-		ops = append(ops, operation{plan: w.plan, Operation: maintenance.Operation{Kind: maintenance.Merge, Gain: w.plan.Gain, Cost: 2 * w.plan.Bytes}})
+		ops = append(ops, operation{plan: w.plan,
+			Operation: maintenance.Operation{Kind: maintenance.Merge, Gain: w.plan.Gain, Cost: 2 * w.plan.Bytes}})
 	}
 	for i := range ops {
-		ops[i].table, ops[i].version, ops[i].Table = t, version, t.tab.Number
+		ops[i].table, ops[i].version, ops[i].Table = t, version, t.Number
 	}
 	return ops
 }
 
 // listFlushes returns the flush and the delta flush of a table.
-func (b *background) listFlushes(t *Table, w *tableWork, now time.Time) (ops []operation) {
-	s := b.s
-	u := t.tab.Unflushed()
+func (b *Background) listFlushes(t *Table, w *tableWork, now time.Time) (ops []operation) {
+	s := b.w
+	u := t.Unflushed()
 	b.owned += u.Owned
 	first := min(u.FirstRow, u.FirstChange)
 	if first != w.first {
@@ -170,25 +175,27 @@ func (b *background) listFlushes(t *Table, w *tableWork, now time.Time) (ops []o
 		return nil
 	}
 	memory := u.Rows + u.Changes
-	gain := maintenance.FlushGain(memory, s.opts.FlushBytes, now.Sub(w.since))
+	gain := maintenance.FlushGain(memory, b.o.FlushBytes, now.Sub(w.since))
 	ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.Flush, Memory: memory, Cost: memory,
-		Log: s.writer.Log.BytesFrom(first), Gain: gain, Full: u.Rows >= s.opts.FlushBytes}})
+		Log: s.Log.BytesFrom(first), Gain: gain, Full: u.Rows >= b.o.FlushBytes}})
 	if u.FirstChange != lsn.Max {
-		ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.DeltaFlush, Memory: u.Changes, Cost: u.Changes,
-			Log: s.writer.Log.BytesFrom(u.FirstChange) - s.writer.Log.BytesFrom(max(u.FirstRow, u.FirstChange)), Full: s.core.Budget.UsedBy(budget.Delta)-u.Owned >= s.deltaLimit()}})
+		ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.DeltaFlush, Memory: u.Changes,
+			Cost: u.Changes,
+			Log: s.Log.BytesFrom(u.FirstChange) - s.Log.BytesFrom(max(u.FirstRow,
+				u.FirstChange)), Full: s.core.Budget.UsedBy(budget.Delta)-u.Owned >= s.deltaLimit()}})
 	}
 	return ops
 }
 
 // beginPlanning returns the tables of which the policy has not seen the present layout. If there
 // are any, it counts a rewriting operation that runs, and the caller calls plan.
-func (b *background) beginPlanning() (tables []*Table) {
+func (b *Background) beginPlanning() (tables []*Table) {
 	if b.planning {
 		return nil
 	}
-	for _, t := range b.s.sortedTables() {
+	for _, t := range b.w.core.sorted() {
 		w := b.of(t)
-		if w.planned != t.tab.Version() && !w.merging && t.tab.MayRun(compaction.Merge, nil) {
+		if w.planned != t.Version() && !w.merging && t.MayRun(compaction.Merge, nil) {
 			w.merging = true
 			tables = append(tables, t)
 		}
@@ -201,7 +208,7 @@ func (b *background) beginPlanning() (tables []*Table) {
 }
 
 // plan asks the policy what to merge in each of the tables that beginPlanning has returned.
-func (b *background) plan(tables []*Table) {
+func (b *Background) plan(tables []*Table) {
 	for _, t := range tables {
 		b.mu.Lock()
 		w := b.of(t)
@@ -210,18 +217,20 @@ func (b *background) plan(tables []*Table) {
 			damaged[id] = true
 		}
 		b.mu.Unlock()
-		version := t.tab.Version()
+		version := t.Version()
 		var p tablet.MergePlan
 		var hidden bool
 		var err error
 		if b.ctx.Err() == nil {
-			p, hidden, err = w.merges.Plan(t.tab, b.s.opts.Policy, min(maxCompaction, b.s.opts.MemoryLimit), func(id uint64) bool { return damaged[id] })
+			p, hidden, err = w.merges.Plan(t.Tablet, b.o.Policy, min(maxCompaction, b.w.core.Options.MemoryLimit),
+				func(id uint64) bool { return damaged[id] })
 		}
 		if err != nil && !errors.Is(err, fault.ErrNoTable) && !errors.Is(err, fault.ErrClosed) {
-			b.s.opts.Logger.Error("policy failed", slog.String("table", t.tab.Name()), slog.Any("err", err))
+			b.w.core.Options.Logger.Error("policy failed", slog.String("table", t.Name()), slog.Any("err", err))
 		}
 		b.mu.Lock()
-		w.plan, w.planned, w.hidden, w.merging = p, version, hidden, false // after an error the policy is asked again when the layout has changed
+		// after an error the policy is asked again when the layout has changed
+		w.plan, w.planned, w.hidden, w.merging = p, version, hidden, false
 		b.mu.Unlock()
 	}
 	b.mu.Lock()
@@ -233,37 +242,45 @@ func (b *background) plan(tables []*Table) {
 
 // perform runs an operation and returns the number of bytes that it wrote to new files, or for
 // LogGC the number of bytes that it removed.
-func (b *background) perform(ctx context.Context, op operation) (bytes int64, err error) {
+func (b *Background) perform(ctx context.Context, op operation) (bytes int64, err error) {
 	switch op.Kind {
 	case maintenance.Flush:
-		r, err := op.table.tab.Flush(ctx)
+		r, err := op.table.Flush(ctx)
 		return r.BytesWritten, err
 	case maintenance.DeltaFlush:
-		r, err := op.table.tab.FlushDeltas(ctx)
+		r, err := op.table.FlushDeltas(ctx)
 		return r.BytesWritten, err
 	case maintenance.Minor, maintenance.Major, maintenance.Recompress, maintenance.UndoGC:
-		return op.table.tab.CompactDeltas(ctx, op.deltas)
+		return op.table.CompactDeltas(ctx, op.deltas)
 	case maintenance.Merge:
 		b.mu.Lock()
 		w := b.of(op.table)
 		b.mu.Unlock()
-		return w.merges.Run(ctx, op.table.tab, op.plan)
+		return w.merges.Run(ctx, op.table.Tablet, op.plan)
 	case maintenance.Reclaim:
-		if b.s.throttle != nil {
-			if err := b.s.throttle(ctx, op.Cost); err != nil {
+		if b.w.core.Options.Throttle != nil {
+			if err := b.w.core.Options.Throttle(ctx, op.Cost); err != nil {
 				return 0, err
 			}
 		}
-		_, err := b.s.core.Blocks.Rewrite(ctx)
+		_, err := b.w.core.Blocks.Rewrite(ctx)
 		return op.Cost, err
 	default: // maintenance.LogGC
-		before := b.s.writer.Log.Bytes()
+		before := b.w.Log.Bytes()
 		if op.skip {
-			if err := b.s.writer.SkipLog(); err != nil {
+			if err := b.w.SkipLog(); err != nil {
 				return 0, err
 			}
 		}
-		err := b.s.writer.Confirm()
-		return max(0, before-b.s.writer.Log.Bytes()), err
+		err := b.w.Confirm()
+		return max(0, before-b.w.Log.Bytes()), err
 	}
+}
+
+func (op *operation) public() BackgroundOp {
+	out := BackgroundOp{Operation: op.Operation}
+	if op.table != nil {
+		out.Name = op.table.Name()
+	}
+	return out
 }
