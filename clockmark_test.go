@@ -168,7 +168,8 @@ func TestPoisonedWriterMarksNothing(t *testing.T) {
 	store, table := pinnedStore(t, disk)
 	follower := follow(t, mem)
 	before := markNow(t, store)
-	disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write, faultfs.Copy, faultfs.Sync}, Name: "*.wal", When: faultfs.After, Times: 1, Err: errors.New("failed")})
+	disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write, faultfs.Copy, faultfs.Sync}, Name: "*.wal",
+		When: faultfs.After, Times: 1, Err: errors.New("failed")})
 	b := store.NewBatch()
 	b.Upsert(table, Row{"k": int64(2), "v": "x"})
 	if _, err := b.Commit(t.Context()); err == nil {

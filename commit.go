@@ -165,8 +165,8 @@ func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (m
 // resolved. It releases writes, also if a panic passes through it.
 func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, sync bool) (mvcc.Timestamp, error) {
 	b.changes = 0
-	b.entry = store.Commit{Writes: writes, Record: &b.record, Sync: sync, Nameless: b.unnamed, Check: b.check, AsOf: b.asOf,
-		Observer: (*committing)(b)}
+	b.entry = store.Commit{Writes: writes, Record: &b.record, Sync: sync, Nameless: b.unnamed,
+		Check: b.check, AsOf: b.asOf, Observer: (*committing)(b)}
 	return s.writer.CarryOut(ctx, &b.entry)
 }
 

@@ -56,7 +56,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "size", Type: schema.Int64}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String},
+		{Name: "size", Type: schema.Int64}}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -268,7 +269,8 @@ func ExampleKey() {
 	ctx := context.Background()
 	store, _ := filesTable()
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String}, {Name: "minute", Type: schema.Int32}, {Name: "load", Type: schema.Double}}, 2)
+	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String},
+		{Name: "minute", Type: schema.Int32}, {Name: "load", Type: schema.Double}}, 2)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -302,7 +304,8 @@ func ExampleTable_Scan() {
 	put(store, files, map[string]int{"a.txt": 10, "b.txt": 200, "c.txt": 300, "d.txt": 400, "e.txt": 5})
 
 	large := oribi.Ge("size", 100)
-	for row, err := range files.Scan(ctx, oribi.Where(large), oribi.From("a.txt"), oribi.To("d.txt"), oribi.Limit(10)).Rows() {
+	for row, err := range files.Scan(ctx, oribi.Where(large), oribi.From("a.txt"), oribi.To("d.txt"),
+		oribi.Limit(10)).Rows() {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -105,7 +105,8 @@ func (s *Store) image(ctx context.Context) (_ *Image, err error) {
 	if err := s.poisoned(); err != nil {
 		return nil, err
 	}
-	im := &Image{store: s, unpin: func() {}, leave: func() {}, info: ImageInfo{UUID: hex.EncodeToString(s.core.Instance.ID[:]), BlockSize: s.core.Instance.BlockSize}}
+	im := &Image{store: s, unpin: func() {}, leave: func() {},
+		info: ImageInfo{UUID: hex.EncodeToString(s.core.Instance.ID[:]), BlockSize: s.core.Instance.BlockSize}}
 	defer func() {
 		if err != nil {
 			im.Close()
@@ -216,7 +217,8 @@ func (im *Image) block(i int, fn func(b ImageBlock, open func() (io.ReadCloser, 
 	}
 	defer im.store.leave()
 	b := im.blocks.Block(i)
-	return fn(ImageBlock{uint64(b.ID), b.Length, b.Sum}, func() (io.ReadCloser, error) { return im.blocks.ReadBlock(i) })
+	return fn(ImageBlock{uint64(b.ID), b.Length, b.Sum},
+		func() (io.ReadCloser, error) { return im.blocks.ReadBlock(i) })
 }
 
 // Records calls fn with each record of the log. The slice is valid during the call. Without an
@@ -227,7 +229,8 @@ func (im *Image) Records(fn func(record []byte) error) error {
 		return err
 	}
 	defer im.store.leave()
-	err := wal.Range(im.store.core.LogOptions(), im.info.LogStart, im.info.LogEnd, func(_ lsn.LSN, payload []byte) error { return fn(payload) })
+	err := wal.Range(im.store.core.LogOptions(), im.info.LogStart, im.info.LogEnd,
+		func(_ lsn.LSN, payload []byte) error { return fn(payload) })
 	if err == nil {
 		im.unpin()
 	}

@@ -190,9 +190,10 @@ type readOptions struct {
 	limit   int64 // below 0: none
 	order   order
 	groupBy []groupKey
-	top     int                                                  // groups of the result; 0: all
-	explain *Explanation                                         // set when the read ends, unless nil
-	workers int                                                  // goroutines of a scan in any order; 0, 1: one, the caller
+	top     int          // groups of the result; 0: all
+	explain *Explanation // set when the read ends, unless nil
+	// goroutines of a scan in any order; 0, 1: one, the caller
+	workers int
 	fit     func(*tablet.TableSchema) (columns []int, err error) // chooses the columns; if nil, columns and all do
 }
 

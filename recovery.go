@@ -22,5 +22,6 @@ type Recovery struct {
 func (s *Store) Recovery() Recovery { return s.recovery }
 
 func recoveryOf(r store.Recovery) Recovery {
-	return Recovery{Clean: r.Clean, Frames: r.Frames, Batches: r.Batches, TornBytes: r.TornBytes, RepairedBits: r.RepairedBits}
+	return Recovery{Clean: r.Clean, Frames: r.Frames, Batches: r.Batches, TornBytes: r.TornBytes,
+		RepairedBits: r.RepairedBits}
 }

@@ -73,7 +73,8 @@ func TestReplayOfLongLogs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if v, ok := want[i][row["k"].(int64)]; !ok || !bytes.Equal(v, row["v"].([]byte)) {
-				t.Errorf("table %d: key %d has a value of %d bytes, want %d", i, row["k"], len(row["v"].([]byte)), len(v))
+				t.Errorf("table %d: key %d has a value of %d bytes, want %d", i, row["k"], len(row["v"].([]byte)),
+					len(v))
 			}
 			rows++
 		}

@@ -59,7 +59,8 @@ func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 }
 
 func errNoSpace(free, keep int64) error {
-	return fmt.Errorf("the disk has %d bytes free, of which the store keeps %d for operations that free space: %w", free, keep, fault.ErrNoSpace)
+	return fmt.Errorf("the disk has %d bytes free, of which the store keeps %d for operations that free space: %w",
+		free, keep, fault.ErrNoSpace)
 }
 
 // hasSpace asks the file system for its free space, and allows some more bytes before it asks

@@ -61,7 +61,8 @@ type partsScan struct {
 // Waking a processor takes some 40 µs, during which the caller works alone, and costs the caller
 // about five.
 const (
-	manyParts = 12                    // times columns: others help from the beginning; 0.8 million rows of a column take 60 µs or more
+	// times columns: others help from the beginning; 0.8 million rows of a column take 60 µs or more
+	manyParts = 12
 	worthHelp = 30 * time.Microsecond // of work that is left, for others to help in a scan of less
 )
 
@@ -86,7 +87,8 @@ func (p *partsScan) step() error {
 	if p.helped.Load() {
 		return p.pause()
 	}
-	if left := len(p.parts) - p.steps; p.steps > 0 && time.Since(p.begun)*time.Duration(left)/time.Duration(p.steps) >= worthHelp {
+	if left := len(p.parts) - p.steps; p.steps > 0 &&
+		time.Since(p.begun)*time.Duration(left)/time.Duration(p.steps) >= worthHelp {
 		p.wake()
 	}
 	p.steps++
@@ -163,7 +165,8 @@ func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
 // each calls f for the batches of the scan, in up to p.workers goroutines, and begin, unless that
 // is nil, for each part before its batches. Calls with the same worker, in [0, p.workers), never
 // overlap.
-func (p *partsScan) each(begin func(worker int, it scan.Iterator), f func(worker int, b *batch.RecordBatch) error) error {
+func (p *partsScan) each(begin func(worker int, it scan.Iterator),
+	f func(worker int, b *batch.RecordBatch) error) error {
 	start := time.Now()
 	err := parallel.EachLate(len(p.parts), p.workers, p.begin, func(worker, i int) error {
 		it, err := p.parts[i]()
