@@ -81,7 +81,7 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 		sn.keep()
 		return sn, nil
 	}
-	ts, _, err := s.writer.Now()
+	ts, _, err := s.core.Now()
 	if err != nil {
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}

@@ -367,14 +367,6 @@ func (c *Commits) appendAlone(rec *record.Writer, require func() uint64) error {
 	return err
 }
 
-// Now returns a timestamp that no batch has, and the LSN of the last batch with a lower one.
-func (c *Commits) Now() (ts mvcc.Timestamp, last lsn.LSN, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ts, err = c.Clock.Now()
-	return ts, c.LastLSN(), err
-}
-
 // End returns the timestamp and the LSN of the newest batch in the log.
 func (c *Commits) End() (newest mvcc.Timestamp, last lsn.LSN) {
 	c.mu.Lock()

@@ -85,6 +85,14 @@ func (t *Timeline) Present() mvcc.Timestamp {
 	return ts
 }
 
+// Now returns a timestamp that no batch has, and the LSN of the last batch with a lower one.
+func (t *Timeline) Now() (ts mvcc.Timestamp, last lsn.LSN, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ts, err = t.Clock.Now()
+	return ts, t.LastLSN(), err
+}
+
 // PhysicalTime returns the time of a physical clock, else 0.
 func (t *Timeline) PhysicalTime() mvcc.Timestamp {
 	if !t.Clock.Physical() {

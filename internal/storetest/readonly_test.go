@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
@@ -307,5 +308,56 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	}
 	if names, _ := vfs.OS.List(dir); len(names) != 1 {
 		t.Errorf("the directory contains %v", names)
+	}
+}
+
+// A snapshot of a store that is opened read-only reads the newest state, although the history of its
+// table begins after the newest write batch.
+func TestReadOnlySnapshotAboveTheNewestBatch(t *testing.T) {
+	ctx := t.Context()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	options := oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Hour,
+		Clock: mvcc.NewHybridClock(func() time.Time { return now })}
+	store, err := oribi.Open("/store", &options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 3)
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	b.Update(table, oribi.Row{"k": 1, "v": -1})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(20 * 24 * time.Hour)
+	newest := store.Visible()
+	if err := table.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	floor := table.Properties().HistoryFloor
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if floor <= newest {
+		t.Fatalf("the history begins at %v, want later than the newest batch, %v", floor, newest)
+	}
+	options.ReadOnly = true
+	if store, err = oribi.Open("/store", &options); err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	snapshot, err := store.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	if table, err = store.Table("numbers"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := table.Count(ctx, oribi.At(snapshot)); n != 3 || err != nil {
+		t.Errorf("%d rows, %v; want 3", n, err)
 	}
 }
