@@ -42,15 +42,11 @@ func rounds[N int | int64 | uint64](full, short N, race bool) N {
 }
 
 // Stride returns which cases a test of many equal ones tries: every one with $ORIBI_FULL, every
-// short-th with -short, a quarter of these with the race detector, otherwise every third.
-func Stride(short int) int { return stride(short, invariant.Race) }
-
-func stride(short int, race bool) int {
+// short-th with -short, otherwise every third.
+func Stride(short int) int {
 	switch {
 	case Full():
 		return 1
-	case testing.Short() && race:
-		return short * raceShare
 	case testing.Short():
 		return short
 	}
