@@ -1,0 +1,203 @@
+package layouttest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fileFloors lists the floors of the files of a package, the lowest first, with the names of the
+// files without ".go". A file uses only what itself and files of lower floors declare: constants,
+// variables, functions, types, and their fields and methods. A reader may read the files in this
+// order.
+//
+// Enter a new file on the lowest floor that is above the floors of all files that it uses. Test
+// files are on no floor.
+var fileFloors = map[string][]string{
+	"bloom": {
+		"bloom sizing",
+		"filter",
+		"reader writer",
+		"dump info",
+	},
+	"mvcc": {
+		"doc errors timestamp",
+		"clock snapshot",
+		"publisher",
+	},
+	"schema": {
+		"errors type",
+		"array filename",
+		"schema",
+		"edit",
+	},
+	"internal/where": {
+		"lexer",
+		"where",
+		"product",
+	},
+	"internal/rowunion": {
+		"join mem",
+		"order",
+		"union",
+		"history",
+	},
+	"internal/meta": {
+		"expiry meta schema",
+		"table",
+		"dump",
+	},
+	"internal/coding": {
+		"crc group ordered varint",
+	},
+	"backup": {
+		"doc storage summary",
+		"dir manifest",
+		"repository",
+		"create prune restore",
+	},
+	"cmd/oribi/internal/output": {
+		"csv fit width",
+		"table",
+		"output",
+		"groups parallel",
+	},
+	"cmd/oribi/internal/apply": {
+		"decode lines",
+		"apply",
+	},
+}
+
+func TestFilesUseOnlyLowerFloors(t *testing.T) {
+	exports := map[string]string{}
+	for _, p := range listed(t) {
+		exports[p.ImportPath] = p.Export
+	}
+	fset := token.NewFileSet()
+	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})
+	for _, path := range slices.Sorted(maps.Keys(fileFloors)) {
+		floorOfFile := map[string]int{}
+		for floor, line := range fileFloors[path] {
+			for _, name := range strings.Fields(line) {
+				if _, twice := floorOfFile[name]; twice {
+					t.Errorf("%s: %s.go is on two floors", display(path), name)
+				}
+				floorOfFile[name] = floor
+			}
+		}
+		files := productFiles(t, fset, path)
+		for name := range floorOfFile {
+			if _, err := os.Stat(filepath.Join(relativeRoot, path, name+".go")); err != nil {
+				t.Errorf("%s: the floors of its files name %s.go: %v", display(path), name, err)
+			}
+		}
+		for _, arrow := range arrows(t, fset, imports, path, files) {
+			from, known := floorOfFile[arrow.from]
+			to, toKnown := floorOfFile[arrow.to]
+			switch {
+			case !known || !toKnown: // reported below
+			case from <= to:
+				t.Errorf("%s: %s.go (floor %d) uses %s of %s.go (floor %d): files use only lower floors",
+					display(path), arrow.from, from, arrow.name, arrow.to, to)
+			}
+		}
+		for name := range files {
+			if _, known := floorOfFile[name]; !known {
+				t.Errorf("%s: %s.go is on no floor: enter it in the table of floors of files", display(path), name)
+			}
+		}
+	}
+}
+
+// productFiles parses the files of a package except tests, by their names without ".go". A file for
+// another platform is not parsed: its syntax tree is nil.
+func productFiles(t *testing.T, fset *token.FileSet, path string) map[string]*ast.File {
+	t.Helper()
+	dir := filepath.Join(relativeRoot, path)
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]*ast.File{}
+	for _, name := range names {
+		base := strings.TrimSuffix(filepath.Base(name), ".go")
+		if strings.HasSuffix(base, "_test") {
+			continue
+		}
+		files[base] = nil
+		if match, err := build.Default.MatchFile(dir, base+".go"); err != nil {
+			t.Fatal(err)
+		} else if match {
+			if files[base], err = parser.ParseFile(fset, name, nil, parser.SkipObjectResolution); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return files
+}
+
+// arrow is a use in one file of what another file of the package declares.
+type arrow struct{ from, to, name string }
+
+// arrows returns the uses between the files of a package, each once, sorted.
+func arrows(t *testing.T, fset *token.FileSet, imports types.Importer, path string,
+	files map[string]*ast.File) []arrow {
+	t.Helper()
+	var parsed []*ast.File
+	for _, f := range files {
+		if f != nil {
+			parsed = append(parsed, f)
+		}
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	checked, err := (&types.Config{Importer: imports}).Check(modulePath+"/"+path, fset, parsed, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fileOf := func(pos token.Pos) string {
+		return strings.TrimSuffix(filepath.Base(fset.Position(pos).Filename), ".go")
+	}
+	found := map[arrow]bool{}
+	for id, used := range info.Uses {
+		if used.Pkg() != checked || !shared(used) {
+			continue
+		}
+		if a := (arrow{fileOf(id.Pos()), fileOf(used.Pos()), used.Name()}); a.from != a.to {
+			found[a] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b arrow) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
+}
+
+// shared reports whether the files of a package share an object: whether it belongs to the package
+// or to a type, not to a function or to one file's imports.
+func shared(o types.Object) bool {
+	switch o := o.(type) {
+	case *types.PkgName:
+		return false
+	case *types.Var:
+		if o.IsField() {
+			return true
+		}
+	case *types.Func:
+		if o.Signature().Recv() != nil {
+			return true
+		}
+	}
+	return o.Parent() == o.Pkg().Scope()
+}
