@@ -13,10 +13,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Change is one alteration of a table, an argument of Alter: AddColumn, DropColumn, RenameColumn,
-// SetType, SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable, SetColumnComment,
-// SetComment, SetHistory, SetRowFile, SetExpires, ClearExpires. A nil Change has no effect.
-type Change func(*draft) error
+// Alteration is one alteration of a table, an argument of Alter: AddColumn, DropColumn,
+// RenameColumn, SetType, SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable,
+// SetColumnComment, SetComment, SetHistory, SetRowFile, SetExpires, ClearExpires. A nil Alteration
+// has no effect.
+type Alteration func(*draft) error
 
 // draft is the table's next metadata row while Alter builds it.
 type draft struct {
@@ -42,7 +43,7 @@ type draft struct {
 // use; ErrSchema for an impossible change, such as to drop a key column, or to add a column that is
 // not nullable and has no default; ErrRow and ErrUnsupported, see SetType; ctx.Err(); ErrReadOnly;
 // ErrNoSpace; ErrPoisoned; ErrClosed.
-func (t *Table) Alter(ctx context.Context, changes ...Change) error {
+func (t *Table) Alter(ctx context.Context, changes ...Alteration) error {
 	if err := t.store.enterWriting(); err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 }
 
 // draftOf applies changes to a metadata row.
-func draftOf(row *meta.Table, changes []Change) (d draft, err error) {
+func draftOf(row *meta.Table, changes []Alteration) (d draft, err error) {
 	d = draft{row: row, schema: row.Schema.Edit(row.NextColumnID)}
 	for _, c := range changes {
 		if c == nil {
@@ -89,7 +90,7 @@ func draftOf(row *meta.Table, changes []Change) (d draft, err error) {
 
 // AddColumn adds a column after the last one. Existing rows have its default, or NULL. c.ID is
 // ignored: the table assigns one.
-func AddColumn(c schema.Column) Change {
+func AddColumn(c schema.Column) Alteration {
 	return func(d *draft) error {
 		c.Default = bytes.Clone(c.Default)
 		if err := d.schema.Add(c); err != nil {
@@ -104,7 +105,7 @@ func AddColumn(c schema.Column) Change {
 
 // DropColumn removes a column that is not in the key, with all its values, also in earlier
 // versions. Rows must not expire by it, also not in the table's history.
-func DropColumn(name string) Change {
+func DropColumn(name string) Alteration {
 	return func(d *draft) error {
 		if err := d.keepsExpiry(name); err != nil {
 			return err
@@ -114,14 +115,14 @@ func DropColumn(name string) Change {
 }
 
 // RenameColumn renames a column.
-func RenameColumn(from, to string) Change {
+func RenameColumn(from, to string) Alteration {
 	return func(d *draft) error { return d.schema.Rename(from, to) }
 }
 
 // SetDefault changes the value of the column in new rows that do not set it; nil removes the
 // default. Existing rows do not change, not even those from before the column was added. value is a
 // Go value as in Row.
-func SetDefault(column string, value any) Change {
+func SetDefault(column string, value any) Alteration {
 	return setColumn(column, func(c *schema.Column) error {
 		cell, err := bind.Append(nil, c, value)
 		if err != nil {
@@ -133,7 +134,7 @@ func SetDefault(column string, value any) Change {
 }
 
 // SetDefaultCell is like SetDefault, with the default as a cell.
-func SetDefaultCell(column string, cell []byte) Change {
+func SetDefaultCell(column string, cell []byte) Alteration {
 	return setColumn(column, func(c *schema.Column) error {
 		c.Default = bytes.Clone(cell)
 		return checkDefault(c)
@@ -141,50 +142,50 @@ func SetDefaultCell(column string, cell []byte) Change {
 }
 
 // SetEncoding changes the encoding of the column in files that are written from now on.
-func SetEncoding(column string, e schema.Encoding) Change {
+func SetEncoding(column string, e schema.Encoding) Alteration {
 	return setColumn(column, func(c *schema.Column) error { c.Encoding = e; return nil })
 }
 
 // SetCompression changes the compression of the column in files that are written from now on.
-func SetCompression(column string, k schema.Compression) Change {
+func SetCompression(column string, k schema.Compression) Alteration {
 	return setColumn(column, func(c *schema.Column) error { c.Compression = k; return nil })
 }
 
 // SetBlockSize changes the size of the column's cblocks, in bytes, in files that are written from
 // now on. 0 means 256 KiB, or 32 KiB for byte strings that are not dictionary-encoded.
-func SetBlockSize(column string, n int32) Change {
+func SetBlockSize(column string, n int32) Alteration {
 	return setColumn(column, func(c *schema.Column) error { c.BlockBytes = n; return nil })
 }
 
 // SetImmutable makes a column immutable or mutable, for operations that are committed from then on.
-func SetImmutable(column string, immutable bool) Change {
+func SetImmutable(column string, immutable bool) Alteration {
 	return setColumn(column, func(c *schema.Column) error { c.Immutable = immutable; return nil })
 }
 
 // SetColumnComment changes a column's comment.
-func SetColumnComment(column, text string) Change {
+func SetColumnComment(column, text string) Alteration {
 	return setColumn(column, func(c *schema.Column) error { c.Comment = text; return nil })
 }
 
 // SetComment changes the table's comment.
-func SetComment(text string) Change {
+func SetComment(text string) Alteration {
 	return func(d *draft) error { return Comment(text).apply(d.row) }
 }
 
 // SetHistory changes how long old versions are kept; HistoryForever keeps all of them. A longer
 // time restores nothing: a read of history that was already dropped stays ErrTooOld.
-func SetHistory(keep time.Duration) Change {
+func SetHistory(keep time.Duration) Alteration {
 	return func(d *draft) error { return History(keep).apply(d.row) }
 }
 
 // SetRowFile changes whether rows are stored a second time, as with the table option RowFile. On:
 // flushes and compactions write row files from then on; Compact writes them for all rows. Off: all
 // row files are removed at once.
-func SetRowFile(on bool) Change {
+func SetRowFile(on bool) Alteration {
 	return func(d *draft) error { return RowFile(on).apply(d.row) }
 }
 
-func setColumn(name string, set func(*schema.Column) error) Change {
+func setColumn(name string, set func(*schema.Column) error) Alteration {
 	return func(d *draft) error { return d.schema.Set(name, set) }
 }
 

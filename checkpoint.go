@@ -23,8 +23,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Copied is a store that Checkpoint, WriteImage or Salvage has made.
-type Copied struct {
+// CopyResult is a store that Checkpoint, WriteImage or Salvage has made.
+type CopyResult struct {
 	UUID      string         // its own, 32 hex digits
 	Timestamp mvcc.Timestamp // it has all write batches up to it, and no later one
 	Bytes     int64          // length of its files
@@ -60,14 +60,14 @@ func CopyProgress(progress func(done, total int64)) CopyOption {
 //
 // Errors: fs.ErrExist if dir is anything else; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed;
 // ctx.Err(); those of the file system.
-func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) (Copied, error) {
+func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) (CopyResult, error) {
 	if err := s.enter(); err != nil {
-		return Copied{}, err
+		return CopyResult{}, err
 	}
 	defer s.leave()
 	im, err := s.image(ctx)
 	if err != nil {
-		return Copied{}, callErr("checkpoint", err)
+		return CopyResult{}, callErr("checkpoint", err)
 	}
 	defer im.Close()
 	c, err := writeImage(ctx, dir, im, &s.opts, opts)
@@ -80,25 +80,27 @@ func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) 
 //
 // Each block is verified against its length and checksum; metadata and log are copied from src.
 // Errors: as for Checkpoint; ErrUnsupported; the errors of src.
-func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options, opts ...CopyOption) (Copied, error) {
+func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options, opts ...CopyOption) (CopyResult, error) {
 	if err := o.Validate(); err != nil {
-		return Copied{}, err
+		return CopyResult{}, err
 	}
 	filled := o.filled()
 	c, err := writeImage(ctx, dir, src, &filled, opts)
 	return c, callErr("write image", err)
 }
 
-func writeImage(ctx context.Context, dir string, src ImageSource, o *Options, opts []CopyOption) (_ Copied, err error) {
+func writeImage(
+	ctx context.Context, dir string, src ImageSource, o *Options, opts []CopyOption,
+) (_ CopyResult, err error) {
 	fsys := o.FS
 	if err := mayCopyTo(fsys, dir); err != nil {
-		return Copied{}, err
+		return CopyResult{}, err
 	}
 	to := storedir.At(fsys, dir, o.Logger)
 	made := true
 	if err := fsys.Mkdir(to.Path); err != nil {
 		if made = false; !errors.Is(err, fs.ErrExist) {
-			return Copied{}, err
+			return CopyResult{}, err
 		}
 	}
 	w := imageWriter{ctx: ctx, dir: to, src: src, info: src.Info(), o: o}
@@ -112,12 +114,12 @@ func writeImage(ctx context.Context, dir string, src ImageSource, o *Options, op
 	if err == nil {
 		// Another process may have put something there before this one locked it.
 		if err := mustBeEmpty(to); err != nil && !made {
-			return Copied{}, errors.Join(err, lock.Close())
+			return CopyResult{}, errors.Join(err, lock.Close())
 		}
 		err = w.write()
 		err = errors.Join(err, lock.Close())
 	} else if !made {
-		return Copied{}, err
+		return CopyResult{}, err
 	}
 	if errors.Is(err, fault.ErrPoisoned) {
 		err = &copyError{err}
@@ -129,7 +131,7 @@ func writeImage(ctx context.Context, dir string, src ImageSource, o *Options, op
 		if rerr := w.remove(made); rerr != nil {
 			err = fmt.Errorf("%w; removing %s: %w", err, to.Path, rerr)
 		}
-		return Copied{}, err
+		return CopyResult{}, err
 	}
 	return w.copied, nil
 }
@@ -227,7 +229,7 @@ type imageWriter struct {
 	o        *Options
 	options  copyOptions
 	instance storedir.Instance
-	copied   Copied
+	copied   CopyResult
 	done     int64 // bytes of blocks
 }
 

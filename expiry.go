@@ -55,7 +55,7 @@ func Expires(column string, age time.Duration) TableOption {
 // SetExpires makes rows expire, as with the table option Expires, from the alteration on: earlier
 // states do not change. If rows expire by another column or age so far, those that have expired
 // stay absent: the alteration deletes them first.
-func SetExpires(column string, age time.Duration) Change {
+func SetExpires(column string, age time.Duration) Alteration {
 	return func(d *draft) error {
 		return d.schema.Set(column, func(c *schema.Column) error {
 			rule, err := ruleOf(c, age)
@@ -69,7 +69,7 @@ func SetExpires(column string, age time.Duration) Change {
 
 // ClearExpires makes rows not expire any more. Those that have expired stay absent: the alteration
 // deletes them first.
-func ClearExpires() Change { return func(d *draft) error { return d.setRule(nil) } }
+func ClearExpires() Alteration { return func(d *draft) error { return d.setRule(nil) } }
 
 // keepsExpiry returns an error if rows expire by a column, or did so in the table's history.
 func (d *draft) keepsExpiry(name string) error {

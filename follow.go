@@ -56,8 +56,8 @@ func (s *Store) Wait(ctx context.Context) error {
 		return callErr("wait", s.core.WaitAbove(ctx, s.core.Visible()))
 	}
 	for sleep := waitSleep; ; sleep = min(2*sleep, waitMaxSleep) {
-		news, err := s.news()
-		if err != nil || news {
+		needed, err := s.needsRefresh()
+		if err != nil || needed {
 			return err
 		}
 		select {
@@ -68,11 +68,11 @@ func (s *Store) Wait(ctx context.Context) error {
 	}
 }
 
-// news reports whether a Refresh may find something.
-func (s *Store) news() (bool, error) {
+// needsRefresh reports whether a Refresh may find something.
+func (s *Store) needsRefresh() (bool, error) {
 	if err := s.enter(); err != nil {
 		return false, err
 	}
 	defer s.leave()
-	return s.follower.News()
+	return s.follower.NeedsRefresh()
 }

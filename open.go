@@ -190,8 +190,8 @@ func (s *Store) open() error {
 				r.RepairedBits), slog.Int("stray_containers", r.StrayContainers),
 			slog.Int64("cut_bytes", r.CutBytes), slog.Int("reclaimed_blocks", r.Reclaimed))
 	}
-	if s.core.Unsettled {
-		if err := s.writer.Settle(); err != nil && !isNoSpace(err) {
+	if s.core.InDoubt {
+		if err := s.writer.AbortInDoubt(); err != nil && !isNoSpace(err) {
 			return err
 		}
 	}

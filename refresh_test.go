@@ -39,13 +39,13 @@ func TestReadsBeginAgain(t *testing.T) {
 	}
 }
 
-// A change of the metadata is news for a follower until it has refreshed.
-func TestNewsUntilRefresh(t *testing.T) {
+// After a change of the metadata, a follower needs a refresh until it has refreshed.
+func TestRefreshIsNeededAfterMetadataChange(t *testing.T) {
 	mem := vfs.NewMem()
 	store, table := pinnedStore(t, mem)
 	follower := follow(t, mem)
-	if news, err := follower.news(); news || err != nil {
-		t.Errorf("before a change: %v, %v", news, err)
+	if needed, err := follower.needsRefresh(); needed || err != nil {
+		t.Errorf("before a change: %v, %v", needed, err)
 	}
 	if err := table.Alter(t.Context(), SetComment("x")); err != nil {
 		t.Fatal(err)
@@ -53,13 +53,13 @@ func TestNewsUntilRefresh(t *testing.T) {
 	if err := store.core.Blocks.Confirm(); err != nil {
 		t.Fatal(err)
 	}
-	if news, err := follower.news(); !news || err != nil {
-		t.Errorf("after a change: %v, %v", news, err)
+	if needed, err := follower.needsRefresh(); !needed || err != nil {
+		t.Errorf("after a change: %v, %v", needed, err)
 	}
 	if err := follower.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if news, err := follower.news(); news || err != nil {
-		t.Errorf("after a refresh: %v, %v", news, err)
+	if needed, err := follower.needsRefresh(); needed || err != nil {
+		t.Errorf("after a refresh: %v, %v", needed, err)
 	}
 }

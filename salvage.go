@@ -63,9 +63,9 @@ func SalvageProgress(progress func(done, total int64)) SalvageOption {
 // is empty.
 func Salvage(
 	ctx context.Context, dir, out string, o *Options, report func(Loss), options ...SalvageOption,
-) (Copied, error) {
+) (CopyResult, error) {
 	if err := o.Validate(); err != nil {
-		return Copied{}, err
+		return CopyResult{}, err
 	}
 	filled := o.filled()
 	filled.ReadOnly = true
@@ -81,11 +81,11 @@ func Salvage(
 	}
 	v.s = newStore(dir, filled)
 	if err := mayCopyTo(filled.FS, out, v.s.core.Dir.Path); err != nil {
-		return Copied{}, callErr("salvage", err)
+		return CopyResult{}, callErr("salvage", err)
 	}
 	defer v.s.abandon()
 	if err := v.open(); err != nil {
-		return Copied{}, fmt.Errorf("oribi: salvage: %s: %w", dir, err)
+		return CopyResult{}, fmt.Errorf("oribi: salvage: %s: %w", dir, err)
 	}
 	c, err := writeImage(ctx, out, v, &filled, nil)
 	return c, callErr("salvage", err)

@@ -26,7 +26,7 @@ import (
 // Until it ends it needs the space of the table twice. Operations that were added to a write batch
 // or a transaction before it fail with ErrConflict. The struct type of a TableOf must have the new
 // type: call Typed again.
-func SetType(column string, to schema.Column) Change {
+func SetType(column string, to schema.Column) Alteration {
 	return func(d *draft) error {
 		if err := d.keepsExpiry(column); err != nil {
 			return err

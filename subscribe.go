@@ -28,21 +28,21 @@ type CommittedBatch struct {
 }
 
 // SubscribeOption is an option of Store.Subscribe: OfTables, Until. A nil option has no effect.
-type SubscribeOption interface{ subscribe(*follower) }
+type SubscribeOption interface{ subscribe(*subscription) }
 
-type subscribeOption func(*follower)
+type subscribeOption func(*subscription)
 
-func (o subscribeOption) subscribe(f *follower) { o(f) }
+func (o subscribeOption) subscribe(s *subscription) { o(s) }
 
 // OfTables makes Subscribe yield the changes of these tables only; without arguments, of none.
 func OfTables(tables ...*Table) SubscribeOption {
 	tables = append([]*Table{}, tables...)
-	return subscribeOption(func(f *follower) { f.only = tables })
+	return subscribeOption(func(s *subscription) { s.only = tables })
 }
 
 // Until makes Subscribe end after the write batches up to ts, which must not be ahead of the clock.
 func Until(ts mvcc.Timestamp) SubscribeOption {
-	return subscribeOption(func(f *follower) { f.until, f.ends = ts, true })
+	return subscribeOption(func(s *subscription) { s.until, s.ends = ts, true })
 }
 
 // maxIdle is how long the history that a subscription has yet to read is pinned while its loop is
@@ -75,13 +75,13 @@ func (s *Store) Subscribe(
 	ctx context.Context, from mvcc.Timestamp, opts ...SubscribeOption,
 ) iter.Seq2[*CommittedBatch, error] {
 	return func(yield func(*CommittedBatch, error) bool) {
-		f := &follower{store: s, ctx: ctx, yield: yield, done: from}
+		sub := &subscription{store: s, ctx: ctx, yield: yield, done: from}
 		for _, o := range opts {
 			if o != nil {
-				o.subscribe(f)
+				o.subscribe(sub)
 			}
 		}
-		if err := f.run(); err != nil && err != errLoopEnded {
+		if err := sub.run(); err != nil && err != errLoopEnded {
 			yield(nil, callErr(fmt.Sprintf("subscription from %v", from), err))
 		}
 	}
@@ -90,8 +90,8 @@ func (s *Store) Subscribe(
 // errLoopEnded ends a subscription whose loop has ended.
 var errLoopEnded = errors.New("the loop has ended")
 
-// follower is a running subscription. It looks for the batches after done, up to some later
-// timestamp, and so on:
+// subscription is a running call of Subscribe. It looks for the batches after done, up to some
+// later timestamp, and so on:
 //
 //	    │ history of the tables               │ recent │
 //	────┼────────────┬────────────┬───────────┼────────┼──▶ time
@@ -101,7 +101,7 @@ var errLoopEnded = errors.New("the loop has ended")
 // done; otherwise in the delta stores of the tables, of which a window takes as many as fit into
 // memory. What a batch has made of a row follows, in both cases, from the states before and after
 // it.
-type follower struct {
+type subscription struct {
 	store *Store
 	ctx   context.Context
 	yield func(*CommittedBatch, error) bool
@@ -121,192 +121,192 @@ type follower struct {
 	looked   int // keys
 }
 
-func (f *follower) run() error {
-	defer f.end()
-	if err := f.begin(); err != nil {
+func (s *subscription) run() error {
+	defer s.end()
+	if err := s.begin(); err != nil {
 		return err
 	}
 	for {
-		for f.done < f.visible() {
-			if err := f.step(); err != nil {
+		for s.done < s.visible() {
+			if err := s.step(); err != nil {
 				return err
 			}
 		}
-		if f.store.opts.ReadOnly && !f.store.opts.Follow || f.ends && f.done >= f.until {
+		if s.store.opts.ReadOnly && !s.store.opts.Follow || s.ends && s.done >= s.until {
 			return nil
 		}
-		f.leave()
-		if err := f.wait(); err != nil {
+		s.leave()
+		if err := s.wait(); err != nil {
 			return err
 		}
-		if err := f.enter(); err != nil {
+		if err := s.enter(); err != nil {
 			return err
 		}
 	}
 }
 
 // wait waits until something may be visible after done. It refreshes a follower.
-func (f *follower) wait() error {
-	s := f.store
-	if !s.opts.Follow {
-		return s.core.WaitAbove(f.ctx, f.done)
+func (s *subscription) wait() error {
+	store := s.store
+	if !store.opts.Follow {
+		return store.core.WaitAbove(s.ctx, s.done)
 	}
-	if err := s.Wait(f.ctx); err != nil {
+	if err := store.Wait(s.ctx); err != nil {
 		return err
 	}
-	return s.Refresh(f.ctx)
+	return store.Refresh(s.ctx)
 }
 
 // begin pins the history from done on, and makes the store record changes.
-func (f *follower) begin() (err error) {
-	if err := f.enter(); err != nil {
+func (s *subscription) begin() (err error) {
+	if err := s.enter(); err != nil {
 		return err
 	}
-	if f.ends {
-		if err := f.store.checkTimestamp(f.until); err != nil {
+	if s.ends {
+		if err := s.store.checkTimestamp(s.until); err != nil {
 			return err
 		}
-		if err := f.store.advance(f.ctx, f.until); err != nil {
+		if err := s.store.advance(s.ctx, s.until); err != nil {
 			return err
 		}
-		if err := f.store.waitPublished(f.ctx, f.until); err != nil {
+		if err := s.store.waitPublished(s.ctx, s.until); err != nil {
 			return err
 		}
-		f.horizon = f.until
+		s.horizon = s.until
 	}
-	if f.snapshot, err = f.pin(f.done); err != nil || f.ends {
+	if s.snapshot, err = s.pin(s.done); err != nil || s.ends {
 		return err
 	}
-	since, recorded, err := f.store.record()
-	if f.recorded = recorded; err != nil || !recorded {
+	since, recorded, err := s.store.record()
+	if s.recorded = recorded; err != nil || !recorded {
 		return err
 	}
-	if f.store.waitPublished(f.ctx, since) == nil { // else what is visible comes first, then the error
-		f.horizon = since
+	if s.store.waitPublished(s.ctx, since) == nil { // else what is visible comes first, then the error
+		s.horizon = since
 	}
 	return nil
 }
 
 // end releases the resources that begin has acquired.
-func (f *follower) end() {
-	if f.snapshot != nil {
-		f.snapshot.Close()
+func (s *subscription) end() {
+	if s.snapshot != nil {
+		s.snapshot.Close()
 	}
-	if f.recorded {
-		f.store.writer.EndRecord()
+	if s.recorded {
+		s.store.writer.EndRecord()
 	}
-	f.leave()
+	s.leave()
 }
 
-func (f *follower) enter() error {
-	if err := f.store.enter(); err != nil {
+func (s *subscription) enter() error {
+	if err := s.store.enter(); err != nil {
 		return err
 	}
-	f.inside = true
-	return f.ctx.Err()
+	s.inside = true
+	return s.ctx.Err()
 }
 
-func (f *follower) leave() {
-	if f.inside {
-		f.inside = false
-		f.store.leave()
+func (s *subscription) leave() {
+	if s.inside {
+		s.inside = false
+		s.store.leave()
 	}
 }
 
 // pin pins the history above a timestamp.
-func (f *follower) pin(ts mvcc.Timestamp) (*Snapshot, error) {
-	return f.store.snapshotAt(f.ctx, ts, f.chosen, []SnapshotOption{Named("subscription")})
+func (s *subscription) pin(ts mvcc.Timestamp) (*Snapshot, error) {
+	return s.store.snapshotAt(s.ctx, ts, s.chosen, []SnapshotOption{Named("subscription")})
 }
 
 // chosen returns the tables that exist now and whose changes are yielded.
-func (f *follower) chosen() []*Table {
-	tables := f.store.sortedTables()
-	if f.only == nil {
+func (s *subscription) chosen() []*Table {
+	tables := s.store.sortedTables()
+	if s.only == nil {
 		return tables
 	}
-	return slices.DeleteFunc(tables, func(t *Table) bool { return !slices.Contains(f.only, t) })
+	return slices.DeleteFunc(tables, func(t *Table) bool { return !slices.Contains(s.only, t) })
 }
 
 // check returns ErrTooOld if a table may have dropped history after the snapshot.
-func (f *follower) check() error {
-	pins := f.store.core.Pins
-	for _, t := range f.tables {
-		if err := pins.PinSnapshot(t.tab.Number, &f.snapshot.pin); err != nil {
+func (s *subscription) check() error {
+	pins := s.store.core.Pins
+	for _, t := range s.tables {
+		if err := pins.PinSnapshot(t.tab.Number, &s.snapshot.pin); err != nil {
 			return t.errorf(err)
 		}
-		pins.Unpin(f.snapshot.pin.TS)
+		pins.Unpin(s.snapshot.pin.TS)
 	}
 	return nil
 }
 
 // visible returns the timestamp up to which there may be batches to yield now.
-func (f *follower) visible() mvcc.Timestamp {
-	if f.ends {
-		return f.until
+func (s *subscription) visible() mvcc.Timestamp {
+	if s.ends {
+		return s.until
 	}
-	return max(f.horizon, f.store.core.Visible())
+	return max(s.horizon, s.store.core.Visible())
 }
 
 // step yields batches after done, at most those that are visible now.
-func (f *follower) step() error {
-	s := f.store
-	upTo := f.visible()
-	f.tables = map[uint32]*Table{} // those that exist now: they include all that the batches have changed
-	for _, t := range f.chosen() {
-		f.tables[t.tab.Number] = t
+func (s *subscription) step() error {
+	store := s.store
+	upTo := s.visible()
+	s.tables = map[uint32]*Table{} // those that exist now: they include all that the batches have changed
+	for _, t := range s.chosen() {
+		s.tables[t.tab.Number] = t
 	}
-	if err := f.check(); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	var all iter.Seq[conflict.Change]
-	if changes := f.recent(); changes != nil {
+	if changes := s.recent(); changes != nil {
 		all = changes.All
 	} else {
-		w := window{limit: recentLimit(s.opts.MemoryLimit), upTo: upTo}
-		if err := f.fill(&w); err != nil {
+		w := window{limit: recentLimit(store.opts.MemoryLimit), upTo: upTo}
+		if err := s.fill(&w); err != nil {
 			return err
 		}
 		all, upTo = slices.Values(w.changes), w.upTo
 	}
-	if err := f.batches(all, upTo); err != nil {
+	if err := s.batches(all, upTo); err != nil {
 		return err
 	}
-	f.done = upTo
-	return f.repin(upTo)
+	s.done = upTo
+	return s.repin(upTo)
 }
 
 // recent returns the changes after done that the store has recorded, nil if it has not recorded all
 // of them.
-func (f *follower) recent() *conflict.Changes {
-	if !f.recorded {
+func (s *subscription) recent() *conflict.Changes {
+	if !s.recorded {
 		return nil
 	}
-	changes := f.store.writer.Since(f.done)
-	if changes.Complete > f.done {
+	changes := s.store.writer.Since(s.done)
+	if changes.Complete > s.done {
 		return nil
 	}
 	return &changes
 }
 
 // batches yields the batches up to a timestamp, of which changes, by timestamp, says the keys.
-func (f *follower) batches(changes iter.Seq[conflict.Change], upTo mvcc.Timestamp) error {
+func (s *subscription) batches(changes iter.Seq[conflict.Change], upTo mvcc.Timestamp) error {
 	var of []conflict.Change // one batch
 	for ch := range changes {
 		if ch.Timestamp > upTo {
 			break
 		}
 		if len(of) > 0 && of[0].Timestamp != ch.Timestamp {
-			if err := f.batch(of); err != nil {
+			if err := s.batch(of); err != nil {
 				return err
 			}
 			of = of[:0]
 		}
-		if f.tables[ch.Table] != nil {
+		if s.tables[ch.Table] != nil {
 			of = append(of, ch)
 		}
 	}
 	if len(of) == 0 {
 		return nil
 	}
-	return f.batch(of)
+	return s.batch(of)
 }

@@ -21,38 +21,38 @@ const (
 )
 
 // batch yields a batch, of which changes lists the keys.
-func (f *follower) batch(changes []conflict.Change) error {
+func (s *subscription) batch(changes []conflict.Change) error {
 	slices.SortFunc(changes, func(a, b conflict.Change) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), bytes.Compare(a.Key, b.Key)) // the unknown first
 	})
 	ts := changes[0].Timestamp
-	f.piece, f.bytes = &CommittedBatch{Timestamp: ts}, 0
+	s.piece, s.bytes = &CommittedBatch{Timestamp: ts}, 0
 	for len(changes) > 0 {
 		n := 1
 		for n < len(changes) && changes[n].Table == changes[0].Table {
 			n++
 		}
-		err := f.tableChanges(f.tables[changes[0].Table], ts, changes[:n])
+		err := s.tableChanges(s.tables[changes[0].Table], ts, changes[:n])
 		if err != nil && !errors.Is(err, fault.ErrNoTable) { // dropped
 			return err
 		}
 		changes = changes[n:]
 	}
-	if len(f.piece.Changes) == 0 {
+	if len(s.piece.Changes) == 0 {
 		return nil
 	}
-	return f.give()
+	return s.give()
 }
 
 // tableChanges adds the changes of a batch to a table.
-func (f *follower) tableChanges(t *Table, ts mvcc.Timestamp, changes []conflict.Change) error {
+func (s *subscription) tableChanges(t *Table, ts mvcc.Timestamp, changes []conflict.Change) error {
 	v, err := t.tab.View(tablet.Snapshot{At: mvcc.Before(ts)})
 	if err != nil {
 		return err
 	}
 	d := Difference{KeyColumns: v.Schema.Columns[:v.Schema.Keys], Columns: v.Schema.Columns}
 	if changes[0].Unknown {
-		return f.allChanges(t, v, ts, d)
+		return s.allChanges(t, v, ts, d)
 	}
 	defer v.Release()
 	after := v.At(mvcc.AsOf(ts))
@@ -61,8 +61,8 @@ func (f *follower) tableChanges(t *Table, ts mvcc.Timestamp, changes []conflict.
 		if i > 0 && bytes.Equal(changes[i-1].Key, ch.Key) {
 			continue
 		}
-		if f.looked++; f.looked%ctxEvery == 0 {
-			if err := f.store.interrupted(f.ctx); err != nil {
+		if s.looked++; s.looked%ctxEvery == 0 {
+			if err := s.store.interrupted(s.ctx); err != nil {
 				return err
 			}
 		}
@@ -78,7 +78,7 @@ func (f *follower) tableChanges(t *Table, ts mvcc.Timestamp, changes []conflict.
 			continue
 		}
 		d.Before, d.After = before, now
-		if err := f.add(t, &v, ch.Key, d); err != nil {
+		if err := s.add(t, &v, ch.Key, d); err != nil {
 			return err
 		}
 	}
@@ -86,18 +86,18 @@ func (f *follower) tableChanges(t *Table, ts mvcc.Timestamp, changes []conflict.
 }
 
 // allChanges is tableChanges for a batch of which the keys are not known. It releases v.
-func (f *follower) allChanges(t *Table, v tablet.View, ts mvcc.Timestamp, d Difference) error {
+func (s *subscription) allChanges(t *Table, v tablet.View, ts mvcc.Timestamp, d Difference) error {
 	rows := v.Diff(scan.Options{Columns: v.All}, mvcc.AsOf(ts))
 	defer rows.Close()
 	rows.OnlyChanged()
 	for n := 0; rows.Next(); n++ {
 		if n%ctxEvery == 0 {
-			if err := f.store.interrupted(f.ctx); err != nil {
+			if err := s.store.interrupted(s.ctx); err != nil {
 				return err
 			}
 		}
 		d.Before, d.After = cloneCells(rows.Before()), cloneCells(rows.After())
-		if err := f.add(t, &v, rows.Key(), d); err != nil {
+		if err := s.add(t, &v, rows.Key(), d); err != nil {
 			return err
 		}
 	}
@@ -125,25 +125,25 @@ func cloneCells(cells [][]byte) [][]byte {
 }
 
 // add adds a change to the current piece, after it has yielded a full piece.
-func (f *follower) add(t *Table, v *tablet.View, key []byte, d Difference) (err error) {
-	if f.bytes > mostChangeBytes || len(f.piece.Changes) == mostChanges {
-		f.piece.More = true
-		if err := f.give(); err != nil {
+func (s *subscription) add(t *Table, v *tablet.View, key []byte, d Difference) (err error) {
+	if s.bytes > mostChangeBytes || len(s.piece.Changes) == mostChanges {
+		s.piece.More = true
+		if err := s.give(); err != nil {
 			return err
 		}
-		f.piece, f.bytes = &CommittedBatch{Timestamp: f.piece.Timestamp}, 0
+		s.piece, s.bytes = &CommittedBatch{Timestamp: s.piece.Timestamp}, 0
 	}
 	if d.Key, err = v.Encoder.Decode(key); err != nil {
 		return t.errorf(err)
 	}
 	d.Kind = kindOf(d.Before != nil, d.After != nil)
-	f.bytes += len(key)
+	s.bytes += len(key)
 	for _, cells := range [2][][]byte{d.Before, d.After} {
 		for _, cell := range cells {
-			f.bytes += len(cell) + sliceBytes
+			s.bytes += len(cell) + sliceBytes
 		}
 	}
-	f.piece.Changes = append(f.piece.Changes, RowChange{t, d})
+	s.piece.Changes = append(s.piece.Changes, RowChange{t, d})
 	return nil
 }
 
@@ -155,41 +155,41 @@ const pinEvery = 64
 
 // give passes the current piece to the loop. Meanwhile the store may be closed, and the history is
 // pinned for a limited time.
-func (f *follower) give() error {
-	rest := f.piece.Timestamp // what is still to be read comes after
-	if f.piece.More {
+func (s *subscription) give() error {
+	rest := s.piece.Timestamp // what is still to be read comes after
+	if s.piece.More {
 		rest--
 	}
-	if f.given++; f.given%pinEvery == 0 {
-		if err := f.repin(rest); err != nil {
+	if s.given++; s.given%pinEvery == 0 {
+		if err := s.repin(rest); err != nil {
 			return err
 		}
 	}
-	f.leave()
-	pinned := f.snapshot
+	s.leave()
+	pinned := s.snapshot
 	idle := time.AfterFunc(maxIdle, func() { pinned.Close() })
 	defer idle.Stop()
-	more := f.yield(f.piece, nil)
+	more := s.yield(s.piece, nil)
 	inTime := idle.Stop()
 	if !more {
 		return errLoopEnded
 	}
-	if err := f.enter(); err != nil || inTime {
+	if err := s.enter(); err != nil || inTime {
 		return err
 	}
-	if err := f.repin(rest); err != nil {
+	if err := s.repin(rest); err != nil {
 		return err
 	}
-	return f.check()
+	return s.check()
 }
 
 // repin pins the history above ts only.
-func (f *follower) repin(ts mvcc.Timestamp) error {
-	next, err := f.pin(ts)
+func (s *subscription) repin(ts mvcc.Timestamp) error {
+	next, err := s.pin(ts)
 	if err != nil {
 		return err
 	}
-	f.snapshot.Close()
-	f.snapshot = next
+	s.snapshot.Close()
+	s.snapshot = next
 	return nil
 }

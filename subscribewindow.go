@@ -86,9 +86,9 @@ func anyOf(changes []conflict.Change) []conflict.Change {
 }
 
 // fill collects the changes after done in w.
-func (f *follower) fill(w *window) error {
-	for _, t := range f.tables {
-		err := f.fillFrom(w, t)
+func (s *subscription) fill(w *window) error {
+	for _, t := range s.tables {
+		err := s.fillFrom(w, t)
 		if err != nil && !errors.Is(err, fault.ErrNoTable) { // dropped
 			return err
 		}
@@ -97,8 +97,8 @@ func (f *follower) fill(w *window) error {
 	return nil
 }
 
-func (f *follower) fillFrom(w *window, t *Table) error {
-	v, err := t.tab.View(tablet.Snapshot{At: mvcc.AsOf(f.done)})
+func (s *subscription) fillFrom(w *window, t *Table) error {
+	v, err := t.tab.View(tablet.Snapshot{At: mvcc.AsOf(s.done)})
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (f *follower) fillFrom(w *window, t *Table) error {
 	seen := 0
 	return v.Changes(mvcc.AsOf(w.upTo), func(ts mvcc.Timestamp, key func() ([]byte, error)) error {
 		if seen++; seen%ctxEvery == 0 {
-			if err := f.store.interrupted(f.ctx); err != nil {
+			if err := s.store.interrupted(s.ctx); err != nil {
 				return err
 			}
 		}

@@ -43,7 +43,7 @@ func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 		return tx.Timestamp(), nil
 	}
 	for _, sc := range tx.scans {
-		sc.settle()
+		sc.addExpiry()
 	}
 	s := tx.store
 	if err := s.enterWriting(); err != nil {

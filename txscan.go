@@ -86,7 +86,7 @@ func (s *trackedScan) Batch() *batch.RecordBatch {
 }
 
 func (s *trackedScan) Next() bool {
-	s.settle()
+	s.addExpiry()
 	if !s.Iterator.Next() {
 		s.ended = true
 		return false
@@ -121,8 +121,8 @@ func (s *trackedScan) stop(i int) {
 	s.upTo = i
 }
 
-// settle adds the times at which the rows of the current batch expire to the transaction.
-func (s *trackedScan) settle() {
+// addExpiry adds the times at which the rows of the current batch expire to the transaction.
+func (s *trackedScan) addExpiry() {
 	if s.clock == nil {
 		return
 	}
@@ -137,7 +137,7 @@ func (s *trackedScan) Close() error {
 		s.narrow()
 	}
 	if !s.closed && s.expires {
-		s.settle()
+		s.addExpiry()
 		s.tx.scans = slices.DeleteFunc(s.tx.scans, func(o *trackedScan) bool { return o == s })
 	}
 	s.closed = true

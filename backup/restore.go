@@ -20,14 +20,16 @@ import (
 // Errors: ErrNotRepository; ErrNotFound if there is no such backup; ErrLocked if another process
 // writes to the repository; ErrCorrupt; errors of oribi.WriteImage. After an error there is no dir,
 // or it is empty.
-func (r *Repository) Restore(ctx context.Context, number uint64, dir string, o *oribi.Options) (oribi.Copied, error) {
+func (r *Repository) Restore(
+	ctx context.Context, number uint64, dir string, o *oribi.Options,
+) (oribi.CopyResult, error) {
 	c, err := r.restore(ctx, number, dir, o)
 	return c, errorf("restore", err)
 }
 
 func (r *Repository) restore(
 	ctx context.Context, number uint64, dir string, o *oribi.Options,
-) (c oribi.Copied, err error) {
+) (c oribi.CopyResult, err error) {
 	l, err := r.lock(ctx, false)
 	if err != nil {
 		return c, err

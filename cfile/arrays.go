@@ -79,7 +79,7 @@ func (p *prologueReader) field(name string) []byte {
 // readArrays is ReadVector for a column of arrays.
 func (c *ColumnReader) readArrays(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
 	dst.ResetArrays(0)
-	left := readCopied
+	left := maxReadCopyBytes
 	for dst.Len < n {
 		row := int64(ord) + int64(dst.Len)
 		b, err := c.block(row)

@@ -269,7 +269,7 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 	}
 	dst.Reset(0)
 	c.Strings = c.Strings[:0]
-	left := readCopied
+	left := maxReadCopyBytes
 	for at := 0; at < n; {
 		row := int64(ord) + int64(at)
 		b, err := c.block(row)

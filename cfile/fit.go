@@ -6,10 +6,10 @@ import (
 	"github.com/oribi-db/oribi/internal/encoding"
 )
 
-// readCopied is the approximate limit of byte strings copied by one read, in bytes. Only prefix
-// encoding needs it: it expands a few bytes to long values, in the worst case 4096 values of 16 MiB
-// from a file of some KiB.
-const readCopied = 4 << 20
+// maxReadCopyBytes is the approximate limit of byte strings copied by one read, in bytes. Only
+// prefix encoding needs it: it expands a few bytes to long values, in the worst case 4096 values of
+// 16 MiB from a file of some KiB.
+const maxReadCopyBytes = 4 << 20
 
 // fit returns how many of rows [from, from+n) can be decoded without copying more than limit bytes,
 // at least 1, and how many bytes these take. The result may omit up to limit bytes for each 4096

@@ -119,7 +119,7 @@ func (m *runMaker) repeat(n int, cell []byte) error {
 // flush passes on the rows added so far, in vectors.
 func (m *runMaker) flush() error {
 	for m.from < m.to {
-		n, _ := m.b.fit(m.from, min(m.to-m.from, batch.WindowRows), readCopied)
+		n, _ := m.b.fit(m.from, min(m.to-m.from, batch.WindowRows), maxReadCopyBytes)
 		m.v.Reset(n)
 		if err := m.b.decode(m.from, n, m.v, 0); err != nil {
 			return err

@@ -22,7 +22,7 @@ func (c *ColumnReader) ReadSelected(ord batch.Ordinal, n int, sel batch.Bitmap,
 	}
 	dst.Reset(n)
 	clear(dst.Bytes)
-	left := readCopied
+	left := maxReadCopyBytes
 	for at := 0; at < n; {
 		row := int64(ord) + int64(at)
 		b, err := c.block(row)

@@ -230,7 +230,7 @@ func (f *verifier) values(b *dataBlock, i int) error {
 		})
 	}
 	for from := 0; from < b.rows; from += f.v.Len {
-		n, _ := b.fit(from, min(b.rows-from, batch.WindowRows), readCopied)
+		n, _ := b.fit(from, min(b.rows-from, batch.WindowRows), maxReadCopyBytes)
 		f.v.ResetArrays(0)
 		if _, err := b.decodeArrays(from, n, &f.v); err != nil {
 			return err

@@ -20,11 +20,11 @@ type DeltaInfo struct {
 	// for they are not worth a commit one by one.
 	StaleBirths int
 	Gone        bool // no readable snapshot sees any of its rows
-	// Unsettled is the number of columns that RecompressSet would look at; 0 if the rowset is not at
-	// rest.
-	Unsettled int
+	// Recompressible is the number of columns that RecompressSet would look at; 0 if the rowset is
+	// not at rest.
+	Recompressible int
 	// Written is the time when the base or the redos were last written, or 0 if it is not known. It
-	// is set only if Unsettled is not 0.
+	// is set only if Recompressible is not 0.
 	Written mvcc.Timestamp
 }
 
@@ -76,7 +76,7 @@ func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 			}
 		case in.Redos > maxRedos && (minor == nil || in.Redos > minor.Redos):
 			minor = in
-		case in.Unsettled > 0 && (oldest == nil || in.Written < oldest.Written):
+		case in.Recompressible > 0 && (oldest == nil || in.Written < oldest.Written):
 			oldest = in
 		}
 	}
@@ -97,7 +97,7 @@ func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 	if oldest != nil {
 		picked = append(picked, DeltaChoice{Kind: Recompress, RowSet: oldest.RowSet, Quality: restQuality,
 			Bytes: oldest.recompressBytes(),
-			Why:   fmt.Sprintf("at rest, %d columns", oldest.Unsettled)})
+			Why:   fmt.Sprintf("at rest, %d columns", oldest.Recompressible)})
 	}
 	return picked
 }
@@ -115,5 +115,5 @@ func (in *DeltaInfo) majorBytes() int64 {
 // recompressBytes estimates how many bytes the recompression reads and writes. Columns count as
 // equally large.
 func (in *DeltaInfo) recompressBytes() int64 {
-	return 2 * in.BaseBytes / int64(max(in.OfColumns, 1)) * int64(in.Unsettled)
+	return 2 * in.BaseBytes / int64(max(in.OfColumns, 1)) * int64(in.Recompressible)
 }

@@ -48,11 +48,12 @@ func TestPickDeltasChoosesTheLargestGain(t *testing.T) {
 				Frees: 70 + 9000}, major, minor}},
 		{"births", []DeltaInfo{{RowSet: 1, BaseBytes: 100, StaleBirths: 3}}, []DeltaChoice{
 			{Kind: UndoGC, Why: "history no longer holds 0 undo files, 3 births and 0 rowsets", Frees: 54}}},
-		{"at rest the oldest", []DeltaInfo{{RowSet: 1, Unsettled: 1, Written: 7},
-			{RowSet: 2, BaseBytes: 900, OfColumns: 3, Unsettled: 2, Written: 5}, {RowSet: 3, Unsettled: 1, Written: 6}},
+		{"at rest the oldest", []DeltaInfo{{RowSet: 1, Recompressible: 1, Written: 7},
+			{RowSet: 2, BaseBytes: 900, OfColumns: 3, Recompressible: 2, Written: 5},
+			{RowSet: 3, Recompressible: 1, Written: 6}},
 			[]DeltaChoice{{Kind: Recompress, RowSet: 2, Why: "at rest, 2 columns", Quality: restQuality, Bytes: 1200}}},
 		{"at rest, with files to merge",
-			[]DeltaInfo{{RowSet: 8, BaseBytes: 9000, RedoBytes: 9, Redos: 9, Unsettled: 1}},
+			[]DeltaInfo{{RowSet: 8, BaseBytes: 9000, RedoBytes: 9, Redos: 9, Recompressible: 1}},
 			[]DeltaChoice{{Kind: MinorDelta, RowSet: 8, Why: "9 redo files", Quality: 0.09, Bytes: 18}}},
 		{"of a rowset that is removed nothing else",
 			[]DeltaInfo{{RowSet: 1, BaseBytes: 30, RedoBytes: 60, Redos: 10, Columns: 1, Gone: true}}, []DeltaChoice{

@@ -31,13 +31,13 @@ type Publisher struct {
 
 	// mu guards the batches in flight. Start appends them in the order of their LSNs, so a batch is
 	// found by binary search, and publication removes a prefix.
-	mu      sync.Mutex
-	pending []pending // started and not yet published, by LSN
-	lastLSN lsn.LSN
-	lastTS  Timestamp
-	durable lsn.LSN       // every batch up to this LSN is durable
-	stopped error         // why publication has stopped; nil while running
-	news    chan struct{} // closed at the next publication, or when publication stops; nil until someone waits
+	mu        sync.Mutex
+	pending   []pending // started and not yet published, by LSN
+	lastLSN   lsn.LSN
+	lastTS    Timestamp
+	durable   lsn.LSN       // every batch up to this LSN is durable
+	stopped   error         // why publication has stopped; nil while running
+	published chan struct{} // closed at the next publication, or when publication stops; nil until someone waits
 }
 
 // Op is one write batch between its start and its publication.
@@ -268,13 +268,13 @@ func (p *Publisher) WaitAbove(ctx context.Context, ts Timestamp) error {
 			p.mu.Unlock()
 			return err
 		}
-		if p.news == nil {
-			p.news = make(chan struct{})
+		if p.published == nil {
+			p.published = make(chan struct{})
 		}
-		news := p.news
+		published := p.published
 		p.mu.Unlock()
 		select {
-		case <-news:
+		case <-published:
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for a write batch after %v: %w", ts, context.Cause(ctx))
 		}
@@ -283,9 +283,9 @@ func (p *Publisher) WaitAbove(ctx context.Context, ts Timestamp) error {
 
 // announce wakes the callers of WaitAbove. The caller holds mu.
 func (p *Publisher) announce() {
-	if p.news != nil {
-		close(p.news)
-		p.news = nil
+	if p.published != nil {
+		close(p.published)
+		p.published = nil
 	}
 }
 

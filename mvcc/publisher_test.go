@@ -162,7 +162,7 @@ func TestWaitEndsAtPublicationNotAtReadiness(t *testing.T) {
 func awaitFollower(p *Publisher) {
 	for waits := false; !waits; runtime.Gosched() {
 		p.mu.Lock()
-		waits = p.news != nil
+		waits = p.published != nil
 		p.mu.Unlock()
 	}
 }

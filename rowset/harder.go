@@ -34,9 +34,9 @@ const (
 	sampleBytes   = 1 << 20
 )
 
-// Unsettled returns the columns, as indexes in the schema, whose files are not in the form that the
-// schema wants of a rowset at rest.
-func (m *Metadata) Unsettled(s *schema.Schema) (cols []int) {
+// Recompressible returns the columns, as indexes in the schema, whose files are not in the form
+// that the schema wants of a rowset at rest.
+func (m *Metadata) Recompressible(s *schema.Schema) (cols []int) {
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		has := func(b ColumnBlock) bool { return b.ID == c.ID }
@@ -58,13 +58,13 @@ func (m *Metadata) form(id schema.ColumnID) schema.Compression {
 }
 
 // SetForms records that columns of s are in the form that the schema wants, or as a flush writes
-// them if settled is false.
-func (m *Metadata) SetForms(s *schema.Schema, cols []int, settled bool) {
+// them if recompressed is false.
+func (m *Metadata) SetForms(s *schema.Schema, cols []int, recompressed bool) {
 	m.Forms = slices.Clone(m.Forms)
 	for _, i := range cols {
 		c := &s.Columns[i]
 		m.Forms = slices.DeleteFunc(m.Forms, func(f Form) bool { return f.ID == c.ID })
-		if k := c.Compression.Harder(c.Stored()); settled && k != schema.DefaultCompression {
+		if k := c.Compression.Harder(c.Stored()); recompressed && k != schema.DefaultCompression {
 			m.Forms = append(m.Forms, Form{ID: c.ID, Compression: k})
 		}
 	}

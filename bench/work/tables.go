@@ -232,7 +232,7 @@ func size(all []peer.Driver) harness.Workload {
 
 // sizeAtRest measures the disk space of a row after background work has recompressed the table.
 func sizeAtRest() harness.Workload {
-	atRest := func(name string, changes ...oribi.Change) harness.Peer {
+	atRest := func(name string, changes ...oribi.Alteration) harness.Peer {
 		return harness.Peer{Name: name, Ours: true, Store: peer.Oribi.Name, Prepare: prepareTable(&peer.Oribi),
 			Measure: func(env *harness.Env) (m harness.Measurement, err error) {
 				if err := recompress(env.Path(storeDir), changes...); err != nil {
@@ -252,7 +252,7 @@ func sizeAtRest() harness.Workload {
 }
 
 // recompress changes the table in dir and stores its columns harder.
-func recompress(dir string, changes ...oribi.Change) (err error) {
+func recompress(dir string, changes ...oribi.Alteration) (err error) {
 	store, t, err := openLineitem(dir, &oribi.Options{MemoryLimit: peer.CacheBytes})
 	if err != nil {
 		return err

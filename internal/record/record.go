@@ -175,9 +175,9 @@ type Head struct {
 // the change of an expiry rule, whose metadata commit follows, or does not.
 func (h *Head) Announces() bool { return h.Operations == 0 && !h.Empty && h.Epoch == 0 }
 
-// Settles reports whether the record says that the metadata has all of the changes that were
-// announced before it and will ever be made.
-func (h *Head) Settles() bool { return h.Operations == 0 && !h.Empty && h.Epoch > 0 }
+// Aborts reports whether the record aborts the changes announced before it that the metadata does
+// not have.
+func (h *Head) Aborts() bool { return h.Operations == 0 && !h.Empty && h.Epoch > 0 }
 
 // DecodeHead reads it. Errors: ErrCorrupt, ErrUnsupported.
 func DecodeHead(payload []byte) (h Head, err error) {

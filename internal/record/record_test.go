@@ -96,7 +96,7 @@ func TestReplacementMatchesTheWorkedExample(t *testing.T) {
 
 const emptyRecord = "01 04 02 10 00 00 00 00 00 00 00 00 00 00"
 
-// An empty write batch neither announces a change nor settles those that were announced, also if its
+// An empty write batch neither announces a change nor aborts announced ones, also if its
 // record has an epoch.
 func TestEmptyBatchMatchesTheWorkedExample(t *testing.T) {
 	var w Writer
@@ -118,8 +118,8 @@ func TestEmptyBatchMatchesTheWorkedExample(t *testing.T) {
 			w.Require(epoch)
 		}
 		h, err := DecodeHead(w.Bytes())
-		if h != (Head{Timestamp: 0x1002, Epoch: epoch, Empty: true}) || err != nil || h.Announces() || h.Settles() {
-			t.Errorf("epoch %d: %+v, announces: %v, settles: %v, %v", epoch, h, h.Announces(), h.Settles(), err)
+		if h != (Head{Timestamp: 0x1002, Epoch: epoch, Empty: true}) || err != nil || h.Announces() || h.Aborts() {
+			t.Errorf("epoch %d: %+v, announces: %v, aborts: %v, %v", epoch, h, h.Announces(), h.Aborts(), err)
 		}
 	}
 	w.Begin(0x1002) // of the same Writer

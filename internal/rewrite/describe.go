@@ -31,7 +31,7 @@ func DescribeDeltas(s *rowset.State, table *schema.Schema, floor, rest mvcc.Time
 	slices.Sort(updated)
 	in.Columns = len(slices.Compact(updated))
 	if rest > 0 && s.Meta.Written <= rest && in.Columns == 0 && s.Deltas.Mem.Empty() {
-		in.Unsettled, in.Written = len(s.Meta.Unsettled(table)), s.Meta.Written
+		in.Recompressible, in.Written = len(s.Meta.Recompressible(table)), s.Meta.Written
 	}
 	for _, f := range s.Deltas.Undo {
 		if stale(f, floor) {

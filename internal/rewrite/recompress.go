@@ -16,16 +16,16 @@ import (
 // Errors: ctx.Err(); ErrCorrupt.
 func Recompress(ctx context.Context, job DeltaJob) (*rowset.Metadata, error) {
 	s := job.Set.Schema
-	unsettled := job.State.Meta.Unsettled(s)
-	if len(unsettled) == 0 {
+	recompressible := job.State.Meta.Recompressible(s)
+	if len(recompressible) == 0 {
 		return nil, nil
 	}
-	if err := job.begin(job.columnsRead(unsettled)); err != nil {
+	if err := job.begin(job.columnsRead(recompressible)); err != nil {
 		return nil, err
 	}
 	var cols []int
 	var options []cfile.WriterOptions
-	for _, i := range unsettled {
+	for _, i := range recompressible {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -45,6 +45,6 @@ func Recompress(ctx context.Context, job DeltaJob) (*rowset.Metadata, error) {
 		}
 		row = *m
 	}
-	row.SetForms(s, unsettled, true)
+	row.SetForms(s, recompressible, true)
 	return &row, nil
 }

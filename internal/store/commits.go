@@ -280,7 +280,7 @@ func (c *Commits) Announce(rec *record.Writer,
 	synced := false
 	defer func() {
 		if !synced {
-			c.Gate.end(table, c.Settle)
+			c.Gate.end(table, c.AbortInDoubt)
 		}
 	}()
 	ts, at, op, err := c.appendAnnouncement(rec, table)
@@ -297,7 +297,7 @@ func (c *Commits) Announce(rec *record.Writer,
 		return 0, 0, nil, err
 	}
 	synced = true
-	return ts, at, func() { op.Ready(); c.Gate.end(table, c.Settle) }, nil
+	return ts, at, func() { op.Ready(); c.Gate.end(table, c.AbortInDoubt) }, nil
 }
 
 func (c *Commits) appendAnnouncement(rec *record.Writer,
@@ -320,9 +320,9 @@ func (c *Commits) appendAnnouncement(rec *record.Writer,
 	return ts, at, op, err
 }
 
-// Settle appends a record which says that announced changes which are not in the metadata will never
-// come, if there may be such changes. No announced change is in flight.
-func (c *Commits) Settle() error {
+// AbortInDoubt appends a record which says that announced changes which are not in the metadata
+// will never come, if there may be such changes. No announced change is in flight.
+func (c *Commits) AbortInDoubt() error {
 	if c.Poisoned() != nil {
 		return nil
 	}

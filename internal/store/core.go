@@ -64,9 +64,9 @@ type Core struct {
 	Writer   *Writer                  // nil in a reader
 	Tail     atomic.Pointer[wal.Tail] // as Replay, or Follower.Refresh, found it
 
-	// Unsettled says that replay found the announcement of a change outside the log that has not
+	// InDoubt says that replay found the announcement of a change outside the log that has not
 	// come.
-	Unsettled bool
+	InDoubt bool
 
 	lastJob atomic.Uint64 // number of the newest job or stall
 

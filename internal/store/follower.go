@@ -58,9 +58,9 @@ type announcement struct {
 	at    time.Time
 }
 
-// isNews reports whether the anchor's epoch is worth a look at the metadata: if the anchor announces
-// another epoch, or some time has passed.
-func (a announcement) isNews(epoch uint64, now time.Time) bool {
+// needsRefresh reports whether the anchor's epoch is worth a look at the metadata: if the anchor
+// announces another epoch, or some time has passed.
+func (a announcement) needsRefresh(epoch uint64, now time.Time) bool {
 	return epoch != a.epoch || now.Sub(a.at) > announcedAgain
 }
 
@@ -74,7 +74,7 @@ func NewFollower(c *Core, pin *storedir.Pin) *Follower {
 
 func (f *Follower) setPin() { f.pin.Set(f.core.Blocks.Epoch(), f.core.Blocks.LogStart()) }
 
-// announcedAgain is the time after which News reports an announced epoch again.
+// announcedAgain is the time after which NeedsRefresh reports an announced epoch again.
 const announcedAgain = 100 * time.Millisecond
 
 // Refresh moves to the newest state of the store. Errors: ErrLocked if a writer changes the store
@@ -86,8 +86,8 @@ func (f *Follower) Refresh(ctx context.Context) error {
 	return f.core.Dir.Retry(ctx, f.refresh)
 }
 
-// News reports whether a Refresh may find something.
-func (f *Follower) News() (bool, error) {
+// NeedsRefresh reports whether a Refresh may find something.
+func (f *Follower) NeedsRefresh() (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.core
@@ -98,7 +98,7 @@ func (f *Follower) News() (bool, error) {
 	case epoch <= c.Blocks.Epoch():
 		return false, nil
 	}
-	return f.announced.isNews(epoch, time.Now()), nil
+	return f.announced.needsRefresh(epoch, time.Now()), nil
 }
 
 // Capture calls capture between two calls of Refresh, and returns the end of the log that is visible.

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// An epoch that the anchor announces is news, but not all the time if there is no such metadata.
-func TestAnnouncedEpochIsNews(t *testing.T) {
+// An epoch that the anchor announces needs a refresh, but not at once again if there is no such
+// metadata.
+func TestAnnouncedEpochNeedsRefresh(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
 		name string
@@ -18,7 +19,7 @@ func TestAnnouncedEpochIsNews(t *testing.T) {
 		{"announced before", announcement{5, now.Add(-2 * announcedAgain)}, true},
 		{"after another epoch", announcement{4, now}, true},
 	} {
-		if got := test.isNews(5, now); got != test.want {
+		if got := test.needsRefresh(5, now); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}

@@ -51,8 +51,8 @@ func (g *Gate) Committed(table uint32) {
 }
 
 // end ends what begin began. If something has failed and nothing is in flight any more, it calls
-// settle, before anything else begins, until that succeeds.
-func (g *Gate) end(table uint32, settle func() error) {
+// abort, before anything else begins, until that succeeds.
+func (g *Gate) end(table uint32, abort func() error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.inFlight[table]--; g.inFlight[table] == 0 {
@@ -60,7 +60,7 @@ func (g *Gate) end(table uint32, settle func() error) {
 		g.failed = g.failed || g.uncommitted[table]
 		delete(g.uncommitted, table)
 	}
-	if len(g.inFlight) == 0 && g.failed && settle() == nil {
+	if len(g.inFlight) == 0 && g.failed && abort() == nil {
 		g.failed = false
 	}
 	g.changed.Broadcast()

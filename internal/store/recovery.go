@@ -26,7 +26,7 @@ func (c *Core) Replay() (*wal.Tail, error) {
 	r := p.tail.Report()
 	c.Recovery.Clean, c.Recovery.Frames, c.Recovery.TornBytes = r.Clean, r.Frames, r.TornBytes
 	c.Recovery.RepairedBits = r.RepairedBits
-	c.Unsettled = p.unsettled
+	c.InDoubt = p.inDoubt
 	c.Tail.Store(p.tail)
 	c.Begin(p.newest, p.tail.Last(), p.seen)
 	return p.tail, nil
@@ -100,8 +100,8 @@ type logCheck struct {
 	last   mvcc.Timestamp
 	epoch  uint64 // of the metadata
 
-	unsettled bool    // a change was announced that is not in the metadata, and may have been in flight
-	settledTo lsn.LSN // of a follower: a later record settles what was announced before
+	inDoubt   bool    // a change was announced that is not in the metadata, and may have been in flight
+	abortedTo lsn.LSN // of a follower: a later record aborts announcements before it
 	needs     uint64  // of a follower: the epoch that the first record needs which it does not see; 0 = none
 }
 
@@ -123,12 +123,12 @@ func (c *logCheck) record(at lsn.LSN, payload []byte) (record.Head, error) {
 		err = fault.Corruptf("metadata is at epoch %d, but reached epoch %d before", c.epoch, h.Epoch)
 	case h.Timestamp <= c.last:
 		err = fault.Corruptf("timestamp %d after %d", uint64(h.Timestamp), uint64(c.last))
-	case h.Settles():
-		c.unsettled = false
-	case h.Announces() && !c.settled(h.Timestamp):
-		c.unsettled = true
-		if follow && at > c.settledTo {
-			if c.settledTo, err = c.core.findSettling(at + 1); err == nil && at > c.settledTo {
+	case h.Aborts():
+		c.inDoubt = false
+	case h.Announces() && !c.decided(h.Timestamp):
+		c.inDoubt = true
+		if follow && at > c.abortedTo {
+			if c.abortedTo, err = c.core.findAbort(at + 1); err == nil && at > c.abortedTo {
 				return h, wal.ErrStop
 			}
 		}
@@ -157,13 +157,13 @@ func (c *logCheck) end(tail *wal.Tail) error {
 	return nil
 }
 
-// settled reports whether the metadata has the change to which a record of the log gave its
+// decided reports whether the metadata has the change to which a record of the log gave its
 // timestamp, or shows that it will never come.
 //
 // A commit of the metadata contains the newest visible timestamp, and an announced change becomes
 // visible when it has been committed or has failed. The commit of the change itself comes before;
 // it names the timestamp, which merges keep until a later commit.
-func (c *logCheck) settled(ts mvcc.Timestamp) bool {
+func (c *logCheck) decided(ts mvcc.Timestamp) bool {
 	if ts <= c.stored.ClockHigh {
 		return true
 	}
@@ -184,12 +184,12 @@ func (c *logCheck) settled(ts mvcc.Timestamp) bool {
 	return false
 }
 
-// findSettling returns the LSN of the first record from an LSN on which settles what was announced
+// findAbort returns the LSN of the first record from an LSN on that aborts the changes announced
 // before, 0 if there is none.
-func (c *Core) findSettling(from lsn.LSN) (found lsn.LSN, err error) {
+func (c *Core) findAbort(from lsn.LSN) (found lsn.LSN, err error) {
 	_, err = wal.Follow(c.LogOptions(), from, func(at lsn.LSN, payload []byte) error {
 		h, err := record.DecodeHead(payload)
-		if err == nil && h.Settles() {
+		if err == nil && h.Aborts() {
 			found, err = at, wal.ErrStop
 		}
 		return err

@@ -215,7 +215,8 @@ func (w *Writer) Drop(t *tablet.Tablet) error {
 		}
 		edit.Delete = append(edit.Delete, meta.TableKey(t.Number))
 		edit.Confirm = true
-		// The table may have been what shows that an ingest in the log has come, see logCheck.settled.
+		// The table may have been what shows that an ingest in the log was committed, see
+		// logCheck.decided.
 		stored := c.stored
 		stored.ClockHigh = max(stored.ClockHigh, w.Visible())
 		if err := w.commitStored(edit, stored); err != nil {

@@ -66,7 +66,7 @@ func putRow(t *testing.T, store *oribi.Store, table *oribi.Table, op oribi.Op, r
 	return ts
 }
 
-func alter(t *testing.T, table *oribi.Table, changes ...oribi.Change) {
+func alter(t *testing.T, table *oribi.Table, changes ...oribi.Alteration) {
 	t.Helper()
 	if err := table.Alter(context.Background(), changes...); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestRefusedAlterChangesNothing(t *testing.T) {
 	good := oribi.AddColumn(schema.Column{Name: "good", Type: schema.Int64, Nullable: true})
 	cases := []struct {
 		name   string
-		change oribi.Change
+		change oribi.Alteration
 		want   error
 	}{
 		{"drop a key column", oribi.DropColumn("k"), oribi.ErrSchema},
@@ -212,7 +212,7 @@ func TestRefusedAlterChangesNothing(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	for _, changes := range [][]oribi.Change{{good}, nil} {
+	for _, changes := range [][]oribi.Alteration{{good}, nil} {
 		if err := table.Alter(canceled, changes...); !errors.Is(err, context.Canceled) {
 			t.Errorf("%d changes with a canceled context: %v", len(changes), err)
 		}
@@ -243,7 +243,7 @@ func TestWriteBatchFilledBeforeAlterFollowsColumnIDs(t *testing.T) {
 	b.Vectors(oribi.OpInsert, table, []*batch.Vector{
 		{Type: schema.Int64, Len: 1, Data: []byte{4, 0, 0, 0, 0, 0, 0, 0}},
 		{Type: schema.Int32, Len: 1, Data: []byte{40, 0, 0, 0}}, nil})
-	nullable := func(name string) oribi.Change {
+	nullable := func(name string) oribi.Alteration {
 		return oribi.AddColumn(schema.Column{Name: name, Type: schema.String, Nullable: true})
 	}
 	alter(t, table, oribi.DropColumn("s"), nullable("s"), oribi.RenameColumn("n", "m"),

@@ -49,7 +49,7 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 	create := func(s *schema.Schema, opts ...oribi.TableOption) func() error {
 		return func() error { return errOf(store.CreateTable(fmt.Sprint("bad", time.Now().UnixNano()), s, opts...)) }
 	}
-	alter := func(changes ...oribi.Change) func() error {
+	alter := func(changes ...oribi.Alteration) func() error {
 		return func() error { return scratch.Alter(ctx, changes...) }
 	}
 	decimals, err := store.CreateTable("decimals", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},

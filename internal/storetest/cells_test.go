@@ -251,7 +251,7 @@ func checkCellSchemas(t *testing.T, table cellTable, v *schema.Column, cells []o
 	for _, cell := range malformedCells(v) {
 		added := *v
 		added.Name, added.Default = "added", cell
-		for _, change := range []oribi.Change{oribi.SetDefault("n", oribi.Cell(cell)),
+		for _, change := range []oribi.Alteration{oribi.SetDefault("n", oribi.Cell(cell)),
 			oribi.SetDefaultCell("n", cell), oribi.AddColumn(added)} {
 			if err := table.Alter(ctx, change); !errors.Is(err, oribi.ErrSchema) {
 				t.Errorf("a default of %x: %v", cell, err)

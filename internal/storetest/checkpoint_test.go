@@ -239,7 +239,7 @@ func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	ctx := context.Background()
-	var c oribi.Copied
+	var c oribi.CopyResult
 	var failed error
 	var wg sync.WaitGroup
 	var began atomic.Bool

@@ -412,7 +412,7 @@ func TestExpiredRowsStayAbsentWhenTheRuleEnds(t *testing.T) {
 		states = append(states, s.content(oribi.AsOf(sn.Timestamp())))
 		sn.Close()
 	}
-	alter := func(c oribi.Change) {
+	alter := func(c oribi.Alteration) {
 		t.Helper()
 		if err := s.table.Alter(ctx, c); err != nil {
 			t.Fatal(err)

@@ -435,7 +435,7 @@ func TestSetTypeRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		change oribi.Change
+		change oribi.Alteration
 		want   error
 	}{
 		{oribi.SetType("k", schema.Column{Type: schema.String}), oribi.ErrSchema},

@@ -597,7 +597,7 @@ func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, m
 // dropped, nothing is committed.
 func TestTransactionAcrossSchemaChanges(t *testing.T) {
 	ctx := context.Background()
-	alter := func(changes ...oribi.Change) func(*oribi.Store, *oribi.Table) error {
+	alter := func(changes ...oribi.Alteration) func(*oribi.Store, *oribi.Table) error {
 		return func(_ *oribi.Store, t *oribi.Table) error { return t.Alter(ctx, changes...) }
 	}
 	w := schema.Column{Name: "w", Type: schema.Int64, Default: binary.LittleEndian.AppendUint64(nil, 7)}

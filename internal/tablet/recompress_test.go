@@ -61,14 +61,14 @@ func TestRecompressKeepsTheRows(t *testing.T) {
 		t.Errorf("flushed in %v, %v", i.Encoding, i.Compression)
 	}
 	w.events = nil
-	for _, settled := range []bool{false, true} {
+	for _, recompressed := range []bool{false, true} {
 		before := w.tab.RowSetMetadata()[0]
 		res, err := w.tab.Recompress(t.Context())
-		if err != nil || settled != (res.BytesWritten == 0) {
+		if err != nil || recompressed != (res.BytesWritten == 0) {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		m := w.tab.RowSetMetadata()[0]
-		if settled {
+		if recompressed {
 			break
 		}
 		if e := w.lastEvent(); e.Kind != compaction.Recompress || e.Why != requested ||
@@ -133,56 +133,56 @@ func TestRecompressLeavesWhatItCannotImprove(t *testing.T) {
 func TestRowSetsAtRest(t *testing.T) {
 	w := newTestStore(t, testSchema)
 	w.tab.opts.RecompressAfter = 1000
-	unsettled := func() int {
+	recompressible := func() int {
 		t.Helper()
 		infos, err := w.tab.Deltas(nil)
 		if err != nil || len(infos) != 1 {
 			t.Fatalf("%+v, %v", infos, err)
 		}
-		return infos[0].Unsettled
+		return infos[0].Recompressible
 	}
 	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
 	w.flush()
-	if n := unsettled(); n != 0 {
+	if n := recompressible(); n != 0 {
 		t.Errorf("without a clock %d columns", n)
 	}
 	const us = mvcc.Timestamp(1) << 12
 	w.present = 5000 * us
-	if n := unsettled(); n != 1 {
+	if n := recompressible(); n != 1 {
 		t.Errorf("%d columns of a rowset of unknown age", n)
 	}
 	w.mustCommit(w.op(Delete, 1, 0, ""))
-	if n := unsettled(); n != 0 {
+	if n := recompressible(); n != 0 {
 		t.Errorf("%d columns with a change in memory", n)
 	}
 	w.flush()
-	if n := unsettled(); n != 0 {
+	if n := recompressible(); n != 0 {
 		t.Errorf("%d columns of redos that were written now", n)
 	}
 	w.present++
 	w.present += us
-	if n := unsettled(); n != 1 {
+	if n := recompressible(); n != 1 {
 		t.Errorf("%d columns after a microsecond", n)
 	}
 	w.tab.opts.RecompressAfter = -1
-	if n := unsettled(); n != 0 {
+	if n := recompressible(); n != 0 {
 		t.Errorf("disabled, and %d columns", n)
 	}
 	w.tab.opts.RecompressAfter = 1000
 	w.mustCommit(w.op(Update, 2, 3, "y"))
 	w.flush()
 	w.present += 2 * us
-	if n := unsettled(); n != 0 {
+	if n := recompressible(); n != 0 {
 		t.Errorf("%d columns with an update", n)
 	}
 	if _, err := w.tab.CompactMajor(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := unsettled(); n != 0 {
+	if n := recompressible(); n != 0 {
 		t.Errorf("%d columns, written now", n)
 	}
 	w.present += 2 * us
-	if _, err := w.tab.CollectUndos(t.Context()); err != nil || unsettled() != 1 {
-		t.Errorf("%v, %d columns", err, unsettled())
+	if _, err := w.tab.CollectUndos(t.Context()); err != nil || recompressible() != 1 {
+		t.Errorf("%v, %d columns", err, recompressible())
 	}
 }

@@ -19,10 +19,10 @@ func (r *Runner) alter(st *script.Step) error {
 	if err != nil {
 		return err
 	}
-	var changes []oribi.Change
+	var changes []oribi.Alteration
 	columns := slices.Clone(r.Model.Tables[st.Table].Schema.Columns)
 	for i := range st.Alter {
-		changes = append(changes, st.Alter[i].Change(columns))
+		changes = append(changes, st.Alter[i].ForTable(columns))
 		columns, _ = st.Alter[i].Apply(columns, nil)
 	}
 	r.beforeChange(st)

@@ -33,7 +33,7 @@ func (r *Runner) copy() error {
 
 // CompareCopy opens a copy of the open store, to which nothing was committed since, verifies it,
 // compares it with the model, as of the newest commits and of some others, and writes to it.
-func (r *Runner) CompareCopy(fsys vfs.FS, dir string, c oribi.Copied) (err error) {
+func (r *Runner) CompareCopy(fsys vfs.FS, dir string, c oribi.CopyResult) (err error) {
 	r.pass(c.Timestamp)
 	opts := &oribi.Options{FS: fsys, Manual: true, ErrorIfMissing: true, MemoryLimit: r.Script.Settings.Memory,
 		Clock: mvcc.NewLogicalClock(mvcc.First)}

@@ -30,8 +30,9 @@ const RowFiles = "rowfile"
 // Expires is the alteration that makes rows expire by another rule. It comes last.
 const Expires = "expires"
 
-// Change returns the alteration as an argument of Table.Alter, for a table with the given columns.
-func (a *Alteration) Change(columns []schema.Column) oribi.Change {
+// ForTable returns the alteration as an argument of Table.Alter, for a table with the given
+// columns.
+func (a *Alteration) ForTable(columns []schema.Column) oribi.Alteration {
 	switch a.What {
 	case "add":
 		return oribi.AddColumn(a.Add)

@@ -17,14 +17,14 @@ import (
 
 // alteration applies one flag of table alter to the columns as the preceding flags left them, and
 // returns the alteration for the store.
-type alteration func(e *schema.Editor) (oribi.Change, error)
+type alteration func(e *schema.Editor) (oribi.Alteration, error)
 
 // alterFlag is a flag each use of which appends an alteration to a list shared by all such flags.
 // They apply in the order in which they are given.
 type alterFlag struct {
 	name string
 	list *[]alteration
-	read func(e *schema.Editor, text string) (oribi.Change, error)
+	read func(e *schema.Editor, text string) (oribi.Alteration, error)
 	last string // the value of the last use
 }
 
@@ -33,7 +33,7 @@ func (f *alterFlag) Type() string   { return "string" }
 
 func (f *alterFlag) Set(text string) error {
 	f.last = text
-	*f.list = append(*f.list, func(e *schema.Editor) (oribi.Change, error) {
+	*f.list = append(*f.list, func(e *schema.Editor) (oribi.Alteration, error) {
 		change, err := f.read(e, text)
 		if err != nil {
 			return nil, usage(fmt.Errorf("--%s: %w", f.name, err))
@@ -46,10 +46,10 @@ func (f *alterFlag) Set(text string) error {
 // alterFlags are the flags of table alter.
 var alterFlags = []struct {
 	name, help string
-	read       func(e *schema.Editor, text string) (oribi.Change, error)
+	read       func(e *schema.Editor, text string) (oribi.Alteration, error)
 }{
 	{"add", "append a column: its JSON, as in a schema file", readAdd},
-	{"drop", "drop the column of this name", func(e *schema.Editor, name string) (oribi.Change, error) {
+	{"drop", "drop the column of this name", func(e *schema.Editor, name string) (oribi.Alteration, error) {
 		return oribi.DropColumn(name), e.Drop(name)
 	}},
 	{"rename", "rename a column: old=new", readRename},
@@ -58,12 +58,12 @@ var alterFlags = []struct {
 	{"encoding", "change a column's encoding in new files: name=encoding", readEncoding},
 	{"compression", "change a column's compression in new files: name=codec", readCompression},
 	{"history", "change how long old versions are kept: forever, 7d, 15m",
-		func(_ *schema.Editor, text string) (oribi.Change, error) {
+		func(_ *schema.Editor, text string) (oribi.Alteration, error) {
 			age, err := when.ParseAge(text)
 			return oribi.SetHistory(age), err
 		}},
 	{"row-file", "store each row a second time, for reads by key: on or off",
-		func(_ *schema.Editor, text string) (oribi.Change, error) {
+		func(_ *schema.Editor, text string) (oribi.Alteration, error) {
 			if text != "on" && text != "off" {
 				return nil, fmt.Errorf("%q: want on or off", text)
 			}
@@ -86,7 +86,7 @@ func (a *app) tableAlter() *cobra.Command {
 					return err
 				}
 				e := t.Schema().Edit(math.MaxInt32 - schema.MaxColumns - 1) // the store assigns the IDs
-				var changes []oribi.Change
+				var changes []oribi.Alteration
 				for _, alter := range list {
 					change, err := alter(e)
 					if err != nil {
@@ -121,7 +121,7 @@ func keepHistory(t *oribi.Table, cmd *cobra.Command, yes bool) error {
 		t.Name(), flag.Value, when.FormatAge(now))}
 }
 
-func readAdd(e *schema.Editor, text string) (oribi.Change, error) {
+func readAdd(e *schema.Editor, text string) (oribi.Alteration, error) {
 	c, err := schemafile.ReadColumn([]byte(text))
 	if err == nil && c.Required() {
 		err = fmt.Errorf("column %q: existing rows need a value: add \"nullable\":true, or a \"default\"", c.Name)
@@ -132,7 +132,7 @@ func readAdd(e *schema.Editor, text string) (oribi.Change, error) {
 	return oribi.AddColumn(c), e.Add(c)
 }
 
-func readRename(e *schema.Editor, text string) (oribi.Change, error) {
+func readRename(e *schema.Editor, text string) (oribi.Alteration, error) {
 	from, to, err := pair(text)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func readRename(e *schema.Editor, text string) (oribi.Change, error) {
 	return oribi.RenameColumn(from, to), e.Rename(from, to)
 }
 
-func readType(e *schema.Editor, text string) (oribi.Change, error) {
+func readType(e *schema.Editor, text string) (oribi.Alteration, error) {
 	name, word, err := pair(text)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func readType(e *schema.Editor, text string) (oribi.Change, error) {
 	return oribi.SetType(name, to), err
 }
 
-func readDefault(e *schema.Editor, text string) (oribi.Change, error) {
+func readDefault(e *schema.Editor, text string) (oribi.Alteration, error) {
 	name, value, err := pair(text)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func readDefault(e *schema.Editor, text string) (oribi.Change, error) {
 	return oribi.SetDefaultCell(name, initial), err
 }
 
-func readEncoding(e *schema.Editor, text string) (oribi.Change, error) {
+func readEncoding(e *schema.Editor, text string) (oribi.Alteration, error) {
 	name, word, err := pair(text)
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func readEncoding(e *schema.Editor, text string) (oribi.Change, error) {
 	})
 }
 
-func readCompression(e *schema.Editor, text string) (oribi.Change, error) {
+func readCompression(e *schema.Editor, text string) (oribi.Alteration, error) {
 	name, word, err := pair(text)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func readCompression(e *schema.Editor, text string) (oribi.Change, error) {
 	})
 }
 
-func readExpires(e *schema.Editor, text string) (oribi.Change, error) {
+func readExpires(e *schema.Editor, text string) (oribi.Alteration, error) {
 	x, err := schemafile.ParseExpires(text, func(name string) bool {
 		return e.Set(name, func(*schema.Column) error { return nil }) == nil
 	})
