@@ -2,6 +2,8 @@ package rowset
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"sort"
 
 	"github.com/oribi-db/oribi/keyenc"
@@ -15,7 +17,7 @@ import (
 // overlap, otherwise as many as overlap. This is simpler than Kudu's interval tree and as fast on
 // layouts after compactions.
 type Tree struct {
-	Sets     []*DiskRowSet // by first key
+	Sets     []*DiskRowSet // by first key, those with equal ones by ID
 	Bytes    int64         // of the files of Sets, without row files
 	first    [][]byte      // first[i] is the first key of Sets[i]
 	heads    []uint64      // of first: most comparisons need no more
@@ -27,8 +29,9 @@ type Tree struct {
 // NewTree orders rowsets. It takes no references.
 func NewTree(sets []*DiskRowSet) *Tree {
 	t := &Tree{Sets: append([]*DiskRowSet(nil), sets...), reach: make([][]byte, len(sets))}
-	sort.SliceStable(t.Sets, func(i, j int) bool {
-		return bytes.Compare(t.Sets[i].Metadata().MinKey, t.Sets[j].Metadata().MinKey) < 0
+	slices.SortFunc(t.Sets, func(a, b *DiskRowSet) int {
+		x, y := a.Metadata(), b.Metadata()
+		return cmp.Or(bytes.Compare(x.MinKey, y.MinKey), cmp.Compare(x.ID, y.ID))
 	})
 	var last []byte
 	for i, d := range t.Sets {

@@ -272,8 +272,8 @@ func (c *Commits) noteWrites(ts mvcc.Timestamp, writes []*tablet.Write) {
 
 // Announce appends a record that announces a change of a table outside the log, as of an ingest, and
 // syncs it. publish, which the caller calls once, makes the change visible. Until then no image
-// begins. The change may be of any keys of the table; table is 0 if the record changes none. The record keeps the timestamp from being
-// assigned again until the metadata does.
+// begins. The change may be of any keys of the table; table is 0 if the record changes none. The
+// record keeps the timestamp from being assigned again until the metadata does.
 func (c *Commits) Announce(rec *record.Writer,
 	table uint32) (ts mvcc.Timestamp, at lsn.LSN, publish func(), err error) {
 	c.Gate.begin(table)

@@ -207,19 +207,19 @@ func (c *Core) openTable(row *meta.Table) (*tablet.Tablet, error) {
 	return tablet.Open(o, row, sets)
 }
 
-// openNext opens a follower's table in a new state; see tablet.OpenNext.
-func (c *Core) openNext(row *meta.Table, n tablet.Next) (*tablet.Tablet, lsn.LSN, error) {
+// nextOf returns the next state of a follower's table; see tablet.Tablet.Next.
+func (c *Core) nextOf(t *Table, row *meta.Table, changed map[uint64]bool, hasUpTo lsn.LSN) (*tablet.Next, error) {
 	have := map[uint64]*rowset.Metadata{}
-	for _, m := range n.Of.RowSetMetadata() {
-		if !n.Changed[m.ID] {
+	for _, m := range t.RowSetMetadata() {
+		if hasUpTo > 0 && !changed[m.ID] {
 			have[m.ID] = m
 		}
 	}
 	sets, err := c.rowSets(row, have)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return tablet.OpenNext(c.TabletOptions(), row, sets, n)
+	return t.Next(row, sets, changed, hasUpTo)
 }
 
 // rowSets returns the metadata of the rowsets of a table. Those in have need not be decoded.

@@ -193,7 +193,7 @@ func (f *Follower) oldestEpoch(other uint64) uint64 {
 // readTail applies what is new in the log to the tables, with the same metadata.
 func (f *Follower) readTail() error {
 	c := f.core
-	p := logPass{core: c, stored: &c.stored, tables: c.Tablets(), after: c.Visible()}
+	p := logPass{core: c, stored: &c.stored, tables: c.replayers(), after: c.Visible()}
 	p.read = func(_ wal.Options, _ lsn.LSN, fn func(lsn lsn.LSN, payload []byte) error) (*wal.Tail, error) {
 		return c.Tail.Load().Continue(fn)
 	}
@@ -212,10 +212,32 @@ func (f *Follower) publish(p *logPass) {
 	f.core.Advance(p.newest, p.tail.Last(), p.seen)
 }
 
-// nextState is the state of a table that a Refresh reads.
+// nextState is the state of a table that a Refresh reads. Exactly one of made and table is set.
 type nextState struct {
-	table *Table         // of the store; nil for a new table
-	tab   *tablet.Tablet // table's own, if its metadata has not changed; else the one that replaces it
+	made  *tablet.Tablet // a new table
+	table *Table         // a table of the store
+	next  *tablet.Next   // its next state; nil if its metadata has not changed
+}
+
+// replayer returns the replayer of the state.
+func (n *nextState) replayer() *tablet.Replayer {
+	switch {
+	case n.made != nil:
+		return n.made.Replayer()
+	case n.next != nil:
+		return n.next.Replayer
+	}
+	return n.table.Replayer()
+}
+
+// discard closes what is new in the state.
+func (n *nextState) discard() {
+	switch {
+	case n.made != nil:
+		n.made.End()
+	case n.next != nil:
+		n.next.Abort()
+	}
 }
 
 // changedTable says which metadata rows of a table have changed.
@@ -312,40 +334,34 @@ func (r *stateReader) row(number uint32) *meta.Table {
 func (r *stateReader) read(row *meta.Table) (err error) {
 	n, c := &nextState{table: r.known[row.Number]}, r.changed[row.Number]
 	switch {
+	case n.table == nil:
+		if n.made, err = r.core.openTable(row); !r.broken { // its first record is one that the follower has not read
+			r.pass.has[row.Number] = r.had
+		}
 	case r.broken:
-		n.tab, err = r.core.openTable(row)
-	case n.table == nil: // its first record is one that the follower has not read
-		n.tab, err = r.core.openTable(row)
-		r.pass.has[row.Number] = r.had
+		n.next, err = r.core.nextOf(n.table, row, nil, 0)
 	case c == nil:
-		n.tab = n.table.Tablet
 		r.pass.has[row.Number] = r.had
 	default:
-		var from lsn.LSN
-		n.tab, from, err = r.core.openNext(row, tablet.Next{Of: n.table.Tablet, Changed: c.sets, UpTo: r.had})
-		r.from = min(r.from, from)
+		if n.next, err = r.core.nextOf(n.table, row, c.sets, r.had); err == nil {
+			r.from = min(r.from, n.next.From())
+		}
 	}
 	if err != nil {
 		return err
 	}
 	if r.next[row.Name] != nil {
-		r.discardOne(n)
+		n.discard()
 		return fault.Corruptf("metadata: two tables are named %q", row.Name)
 	}
 	r.next[row.Name] = n
-	r.pass.tables = append(r.pass.tables, n.tab)
+	r.pass.tables = append(r.pass.tables, n.replayer())
 	return nil
 }
 
 func (r *stateReader) discard() {
 	for _, n := range r.next {
-		r.discardOne(n)
-	}
-}
-
-func (r *stateReader) discardOne(n *nextState) {
-	if n.table == nil || n.tab != n.table.Tablet {
-		n.tab.Discard()
+		n.discard()
 	}
 }
 
@@ -414,9 +430,9 @@ func (f *Follower) install(next map[string]*nextState) {
 		t := n.table
 		switch {
 		case t == nil:
-			t = c.newTable(n.tab)
-		case n.tab != t.Tablet:
-			t.Replace(n.tab)
+			t = c.newTable(n.made)
+		case n.next != nil:
+			n.next.Install()
 		}
 		c.tables[name] = t
 		delete(left, t)

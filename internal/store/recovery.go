@@ -15,7 +15,7 @@ import (
 // Replay applies the log's write batches to memory, in LSN order from where the metadata needs
 // them. It writes nothing. It skips operations on tables that were dropped.
 func (c *Core) Replay() (*wal.Tail, error) {
-	p := logPass{core: c, read: wal.Replay, stored: &c.stored, tables: c.Tablets()}
+	p := logPass{core: c, read: wal.Replay, stored: &c.stored, tables: c.replayers()}
 	if c.Options.Follow {
 		p.read = wal.Follow
 	}
@@ -32,12 +32,20 @@ func (c *Core) Replay() (*wal.Tail, error) {
 	return p.tail, nil
 }
 
+// replayers returns the replayers of all tables, ordered by name.
+func (c *Core) replayers() (out []*tablet.Replayer) {
+	for _, t := range c.sorted() {
+		out = append(out, t.Replayer())
+	}
+	return out
+}
+
 // logPass is a pass over the log that applies its records to tables.
 type logPass struct {
 	core   *Core
 	read   func(o wal.Options, from lsn.LSN, fn func(lsn lsn.LSN, payload []byte) error) (*wal.Tail, error)
 	stored *meta.Store
-	tables []*tablet.Tablet // those of the metadata
+	tables []*tablet.Replayer // of all tables of the metadata
 	has    map[uint32]lsn.LSN
 	after  mvcc.Timestamp // all records have timestamps above it
 
@@ -96,7 +104,7 @@ func (p *logPass) run(from lsn.LSN, applied func()) error {
 type logCheck struct {
 	core   *Core
 	stored *meta.Store
-	tables []*tablet.Tablet
+	tables []*tablet.Replayer
 	last   mvcc.Timestamp
 	epoch  uint64 // of the metadata
 
@@ -168,12 +176,12 @@ func (c *logCheck) decided(ts mvcc.Timestamp) bool {
 		return true
 	}
 	for _, t := range c.tables {
-		for _, e := range t.Metadata().Expiry {
+		for _, e := range t.Table().Expiry {
 			if e.From == ts || e.Stopped == ts {
 				return true
 			}
 		}
-		for _, m := range t.RowSetMetadata() {
+		for _, m := range t.RowSets() {
 			for _, b := range m.Births {
 				if b.TS == ts {
 					return true

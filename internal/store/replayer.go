@@ -50,10 +50,10 @@ const (
 
 // NewReplayer returns a replayer for the tables, which are all tables with numbers below nextTable. has
 // has the LSNs up to which tables have all operations; tables that are not in it have none.
-func NewReplayer(tables []*tablet.Tablet, nextTable uint32, has map[uint32]lsn.LSN) *Replayer {
+func NewReplayer(tables []*tablet.Replayer, nextTable uint32, has map[uint32]lsn.LSN) *Replayer {
 	r := &Replayer{tables: map[uint32]*tablet.Replayer{}, nextTable: nextTable, has: has, filling: new(replayChunk)}
 	for _, t := range tables {
-		r.tables[t.Number] = t.Replayer()
+		r.tables[t.Table().Number] = t
 	}
 	return r
 }

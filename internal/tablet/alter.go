@@ -72,7 +72,7 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) ([]Retype
 	e.Confirm = true // the log does not contain schema changes
 	tableSchema := tableSchemaOf(&row)
 	tableSchema.replaced = replacedColumns(j.schema, retypes)
-	e.Alter = &alteration{row: &row, schema: tableSchema, mem: t.newMem(tableSchema)}
+	e.Alter, e.Mem = &alteration{row: &row, schema: tableSchema}, t.newMem(tableSchema)
 	write := j.writeMemory
 	if len(retypes) > 0 {
 		if e.Alter.retype, err = newRetyper(t, j.schema.Schema, row.Schema, retypes); err != nil {

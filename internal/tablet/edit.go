@@ -33,6 +33,9 @@ type Edit struct {
 
 	Frozen *frozen     // the frozen MemRowSet, whose rows are in Added
 	Alter  *alteration // of the schema and the settings
+	// Mem takes the place of the MemRowSet that takes the inserts, whose rows are in Added, or in the
+	// log. nil keeps it.
+	Mem *memrowset.MemRowSet
 
 	FlushedLSN    lsn.LSN        // raises the table's flushed LSN
 	AutoIncrement int64          // raises the highest value: that in Added, or of the inserts up to FlushedLSN
@@ -66,12 +69,11 @@ type Replaced struct {
 	file *delta.File // the last file of Row.Redo; nil until open
 }
 
-// alteration is the part of an Edit that only Alter makes.
+// alteration is the part of an Edit that changes the schema.
 type alteration struct {
 	row    *meta.Table  // the table's metadata row with the changes
 	schema *TableSchema // of row's schema
-	mem    *memrowset.MemRowSet
-	retype *retyper // converts all rows; nil if no column gets another type
+	retype *retyper     // converts all rows; nil if no column gets another type
 }
 
 // rowFiles reports whether the rowsets that the edit adds have row files. row is the table's row
@@ -120,8 +122,8 @@ func (e *Edit) replaced() map[*rowset.DiskRowSet]*Replaced {
 // frozen set, or nil if no set is frozen.
 func (e *Edit) memRowSets(st *tabletState) (*memrowset.MemRowSet, *frozen) {
 	mem, old := st.mem, st.frozen
-	if e.Alter != nil {
-		mem = e.Alter.mem
+	if e.Mem != nil {
+		mem = e.Mem
 	}
 	if e.Frozen != nil {
 		old = nil
@@ -198,7 +200,7 @@ func (e *Edit) firstLSN(st *tabletState) lsn.LSN {
 // dropped returns the memory stores of st that are not part of the state after the edit. It is
 // called before apply.
 func (e *Edit) dropped(st *tabletState) (stores []interface{ Release() }) {
-	if e.Alter != nil {
+	if e.Mem != nil {
 		stores = append(stores, st.mem)
 	}
 	if e.Frozen != nil {

@@ -381,8 +381,8 @@ floor: 30
 			row.SchemaVersion, row.Schema = 1, renamedSchema(f.t)
 			return Edit{Kind: compaction.Flush, Confirm: true, Frozen: f.frozen, FlushedLSN: 18,
 				Added: []Added{{Row: editRowSet(4)}},
-				Alter: &alteration{row: &row, schema: newTableSchema(row.Schema, 1),
-					mem: memrowset.New(row.Schema, nil)},
+				Alter: &alteration{row: &row, schema: newTableSchema(row.Schema, 1)},
+				Mem:   memrowset.New(row.Schema, nil),
 				Replaced: []Replaced{
 					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) {
 						m.Redo = append(m.Redo, 41)
@@ -450,8 +450,8 @@ func TestApplyThatFailsLeavesTheState(t *testing.T) {
 		},
 		"alteration": func(f *editFixture) Edit {
 			delete(f.files, 16)
-			return Edit{Alter: &alteration{row: f.row, schema: newTableSchema(testSchema, 1),
-				mem: memrowset.New(testSchema, nil)}}
+			return Edit{Alter: &alteration{row: f.row, schema: newTableSchema(testSchema, 1)},
+				Mem: memrowset.New(testSchema, nil)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

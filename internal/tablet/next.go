@@ -5,83 +5,138 @@ import (
 
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
-	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Next is the argument of OpenNext: a follower's table, and the changes since its state.
+// Next is the next state of a follower's table: the state after an Edit that the writer has
+// committed. Its Replayer brings the new stores of the state up to date; nobody else sees the state
+// before Install. Next shares all other stores with the current state of the table, which its
+// readers keep, and in which they do not see what the Replayer applies.
+//
+// The caller ends a Next by Install or by Abort, and has one of a table at a time. Not for concurrent
+// use.
 type Next struct {
-	Of      *Tablet
-	Changed map[uint64]bool // the rowsets whose metadata rows have changed, or have come
-	UpTo    lsn.LSN         // Of has the operations of the log up to here
+	*Replayer
+	edit    Edit
+	before  *tabletState // the current one
+	dropped []interface{ Release() }
 }
 
-// kept has the stores that a table shares with the table before, see OpenNext.
-type kept struct {
-	upTo lsn.LSN
-	mem  *memrowset.MemRowSet // nil if it is not shared
-	sets map[*rowset.DiskRowSet]bool
-}
-
-// has reports whether a rowset has an operation, or knows that it is another's.
-func (k *kept) has(d *rowset.DiskRowSet, lsn lsn.LSN) bool {
-	return d.Metadata().IncludedLSN >= lsn || lsn <= k.upTo && k.sets[d]
-}
-
-// OpenNext is Open for a table that a follower has in an earlier state. It keeps the parts that the
-// metadata has not changed, with their open files, and with the operations that they have:
+// Next returns the next state of a follower's table from its metadata: the table's row, and the rows
+// of its rowsets, of which those with IDs in changed differ from the table's or are new. The table
+// has the operations of the log up to hasUpTo; with 0, the stores in memory are not used, and the
+// whole log is needed.
 //
-//	schema      if it is the same
-//	MemRowSet   if the schema and the flushed LSN are: it has the inserts after that, and their changes
-//	rowset      if the schema and the rowset's row are, with its delta mem store
+// The table keeps each store that the edit does not replace, with the operations that it has:
 //
-// The log must be replayed from the LSN on that OpenNext returns; up to n.UpTo, the Replayer
-// applies operations only to stores that are not kept. That is exact, as with a rowset whose
-// included LSN is that high: when an operation was logged, its row was live in one store, so it is
-// live in none of the others when its turn comes.
+//	MemRowSet        if the schema and the flushed LSN are the same: it has the inserts after that LSN,
+//	                 and the changes of their rows
+//	delta mem store  if the schema and the included LSN of its rowset are the same: it has the changes
+//	                 after that LSN
 //
-// The result must be passed to Replace of n.Of, or to Discard.
-func OpenNext(o Options, row *meta.Table, sets []*rowset.Metadata, n Next) (t *Tablet, from lsn.LSN, err error) {
-	st, err := n.Of.acquire()
+// The Replayer applies the operations up to hasUpTo only to the others. That is exact, as with a
+// rowset whose included LSN is that high: when an operation was logged, its row was live in one
+// store, so it is live in no other store when its turn comes.
+func (t *Tablet) Next(
+	row *meta.Table, sets []*rowset.Metadata, changed map[uint64]bool, hasUpTo lsn.LSN,
+) (*Next, error) {
+	before, err := t.acquire()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	defer st.release()
-	if !sameSchema(n.Of.Metadata(), row) {
-		if t, err = Open(o, row, sets); err != nil {
-			return nil, 0, err
-		}
-		return t, needs(row, nil, sets, func(uint64) bool { return false }), nil
+	e := t.editTo(before, row, sets, changed, hasUpTo > 0)
+	n := &Next{before: before, dropped: e.dropped(before), edit: e}
+	n.Replayer = &Replayer{t: t, row: row, hasUpTo: hasUpTo, newMem: e.Mem != nil, newSets: map[uint64]bool{}}
+	for _, a := range e.Added {
+		n.newSets[a.Row.ID] = true
 	}
-	k := kept{upTo: n.UpTo, sets: map[*rowset.DiskRowSet]bool{}}
-	if n.Of.Metadata().FlushedLSN == row.FlushedLSN && st.frozen == nil {
-		k.mem = st.mem
+	if n.st, err = e.apply(before, t.opts.RowSets); err != nil {
+		before.release()
+		return nil, err
 	}
-	have := map[uint64]*rowset.DiskRowSet{}
+	return n, nil
+}
+
+// editTo returns the edit of st that leads to the metadata that Next is called with. Unless keep is
+// set, it replaces all stores.
+func (t *Tablet) editTo(
+	st *tabletState, row *meta.Table, sets []*rowset.Metadata, changed map[uint64]bool, keep bool,
+) Edit {
+	e := Edit{FlushedLSN: row.FlushedLSN, AutoIncrement: row.AutoIncrement, Floor: row.HistoryFloor}
+	tableSchema := st.schema
+	if !sameSchema(t.Metadata(), row) {
+		tableSchema, keep = tableSchemaOf(row), false
+		e.Alter = &alteration{row: row, schema: tableSchema}
+	}
+	if !keep || t.Metadata().FlushedLSN != row.FlushedLSN {
+		e.Mem = t.newMem(tableSchema)
+	}
+	rows := make(map[uint64]*rowset.Metadata, len(sets))
+	for _, m := range sets {
+		rows[m.ID] = m
+	}
 	for _, d := range st.tree.Sets {
-		if id := d.Metadata().ID; !n.Changed[id] {
-			have[id] = d
+		had := d.Metadata()
+		m := rows[had.ID]
+		switch {
+		case m == nil || !keep:
+			e.Removed = append(e.Removed, d)
+			continue
+		case !changed[had.ID]:
+		case m.IncludedLSN == had.IncludedLSN:
+			e.Replaced = append(e.Replaced, Replaced{Set: d, Row: m})
+		default:
+			e.Removed = append(e.Removed, d)
+			continue
 		}
-	}
-	t, err = open(o, row, sets, &previous{schema: st.schema, deltaMem: n.Of.deltaMem.Load(), sets: have, kept: k})
-	if err != nil {
-		return nil, 0, err
-	}
-	return t, needs(row, k.mem, sets, func(id uint64) bool { return have[id] != nil }), nil
-}
-
-// needs returns the lowest LSN that the stores which are not kept may lack.
-func needs(row *meta.Table, mem *memrowset.MemRowSet, sets []*rowset.Metadata, kept func(id uint64) bool) lsn.LSN {
-	from := lsn.Max
-	if mem == nil {
-		from = row.FlushedLSN + 1
+		delete(rows, had.ID)
 	}
 	for _, m := range sets {
-		if !kept(m.ID) {
-			from = min(from, m.IncludedLSN+1)
+		if rows[m.ID] != nil {
+			e.Added = append(e.Added, Added{Row: m})
 		}
 	}
+	return e
+}
+
+// From returns the LSN from which on the log must be replayed, or lsn.Max if the stores have all
+// operations up to hasUpTo.
+func (n *Next) From() lsn.LSN {
+	from := lsn.Max
+	if n.newMem {
+		from = n.row.FlushedLSN + 1
+	}
+	for _, a := range n.edit.Added {
+		from = min(from, a.Row.IncludedLSN+1)
+	}
 	return from
+}
+
+// Install makes the state the table's, with its metadata.
+func (n *Next) Install() {
+	t := n.t
+	for _, m := range n.dropped {
+		m.Release()
+	}
+	t.metadata.Store(n.row)
+	t.nextID.Store(n.row.NextRowSetID)
+	t.auto = max(t.auto, n.edit.AutoIncrement)
+	t.install(n.st)
+	n.before.release()
+}
+
+// Abort closes the files and releases the memory that only the next state has.
+func (n *Next) Abort() {
+	if n.newMem {
+		n.st.mem.Release()
+	}
+	for _, d := range n.st.tree.Sets {
+		if m := d.Tracker().Mem; m != nil && n.newSets[d.Metadata().ID] {
+			m.Release()
+		}
+	}
+	n.st.release()
+	n.before.release()
 }
 
 // sameSchema reports whether two rows of a table differ only in settings on which its stores do not

@@ -7,16 +7,25 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Replayer carries out the operations of the log on one table, before anything else uses it. Not
-// for concurrent use.
+// Replayer carries out the operations of the log on one state of a table, before anything else uses
+// the state. Not for concurrent use.
 type Replayer struct {
-	t *Tablet
+	t   *Tablet
+	st  *tabletState
+	row *meta.Table // the table's metadata row in the state
+
+	// The stores have the operations up to hasUpTo, except for those that are new in the state: the
+	// MemRowSet if newMem is set, and the rowsets with IDs in newSets.
+	hasUpTo lsn.LSN
+	newMem  bool
+	newSets map[uint64]bool
 
 	// A run of inserts with one LSN whose keys ascend and come after all keys of the MemRowSet.
 	// They are carried out together, without a search for each.
@@ -28,8 +37,29 @@ type Replayer struct {
 	buf   []byte
 }
 
-// Replayer returns a Replayer of the table.
-func (t *Tablet) Replayer() *Replayer { return &Replayer{t: t} }
+// Replayer returns a Replayer of the table's current state, whose stores have no operation of the log
+// that will be replayed.
+func (t *Tablet) Replayer() *Replayer {
+	return &Replayer{t: t, st: t.state.Load(), row: t.Metadata()}
+}
+
+// Table returns the table's metadata row in the state.
+func (r *Replayer) Table() *meta.Table { return r.row }
+
+// RowSets returns the metadata rows of the rowsets in the state.
+func (r *Replayer) RowSets() []*rowset.Metadata { return r.st.rowSetMetadata() }
+
+// MaxTimestamp returns the newest timestamp of any change in the state.
+func (r *Replayer) MaxTimestamp() mvcc.Timestamp { return r.st.maxTimestamp() }
+
+// memHas reports whether the MemRowSet has an operation, or knows that it is another store's.
+func (r *Replayer) memHas(at lsn.LSN) bool { return at <= r.hasUpTo && !r.newMem }
+
+// setHas reports whether a rowset has an operation, or knows that it is another store's.
+func (r *Replayer) setHas(d *rowset.DiskRowSet, at lsn.LSN) bool {
+	m := d.Metadata()
+	return at <= m.IncludedLSN || at <= r.hasUpTo && !r.newSets[m.ID]
+}
 
 // Apply applies one operation of the log, unless the files contain it:
 //
@@ -41,8 +71,7 @@ func (t *Tablet) Replayer() *Replayer { return &Replayer{t: t} }
 // is not consulted. The files contain every operation of an older schema version. Apply may retain
 // op until Flush. Errors: ErrCorrupt. Source: design §5.
 func (r *Replayer) Apply(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) (err error) {
-	t, st := r.t, r.t.state.Load()
-	row := t.Metadata()
+	t, st, row := r.t, r.st, r.row
 	if op.SchemaVersion < row.SchemaVersion && lsn <= row.FlushedLSN {
 		return nil
 	}
@@ -70,20 +99,19 @@ func (r *Replayer) Apply(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) (err erro
 		}
 		list = change.AppendReplace(nil, op.Body)
 	}
-	// A MemRowSet that was kept has the operations on its rows, and the others are not its own.
-	if memHas := st.mem == t.kept.mem && lsn <= t.kept.upTo; !memHas && st.mem.Mutate(op.Key, ts, lsn, list) {
+	if !r.memHas(lsn) && st.mem.Mutate(op.Key, ts, lsn, list) {
 		return nil
 	}
-	return t.replayOnDisk(op.Key, ts, lsn, list)
+	return r.replayOnDisk(op.Key, ts, lsn, list)
 }
 
 // insert is Apply for an insert whose key has the cells r.cells.
 func (r *Replayer) insert(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
-	t, st := r.t, r.t.state.Load()
+	t, st := r.t, r.st
 	if st.schema.auto >= 0 {
 		t.auto = max(t.auto, autoValue(r.cells[st.schema.auto]))
 	}
-	if lsn <= t.Metadata().FlushedLSN || st.mem == t.kept.mem && lsn <= t.kept.upTo {
+	if lsn <= r.row.FlushedLSN || r.memHas(lsn) {
 		return nil
 	}
 	if len(r.keys) == insertRun || r.lsn != lsn || r.ts != ts {
@@ -118,17 +146,18 @@ func (r *Replayer) Flush() {
 	if len(r.keys) == 0 {
 		return
 	}
-	r.t.state.Load().mem.InsertMany(r.keys, r.ts, r.lsn, r.rows)
+	r.st.mem.InsertMany(r.keys, r.ts, r.lsn, r.rows)
 	r.keys, r.rows = r.keys[:0], r.rows[:0]
 }
 
 // replayOnDisk applies a change of a row that is not in the MemRowSet.
-func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) error {
+func (r *Replayer) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) error {
+	t := r.t
 	p := bloom.MakeProbe(key)
 	var buf [8]*rowset.DiskRowSet
 	var at position
-	for _, d := range t.state.Load().tree.Candidates(buf[:0], key) {
-		if t.kept.has(d, lsn) {
+	for _, d := range r.st.tree.Candidates(buf[:0], key) {
+		if r.setHas(d, lsn) {
 			continue
 		}
 		row, found, err := d.Find(p)

@@ -155,11 +155,9 @@ type Tablet struct {
 	metadata atomic.Pointer[meta.Table]  // the last committed row
 	nextID   atomic.Uint64               // of rowsets
 	dropped  atomic.Bool
-	deltaMem atomic.Pointer[atomic.Int64] // bytes in delta mem stores
+	deltaMem atomic.Int64 // bytes in delta mem stores
 
 	dictionaries rowset.Dictionaries
-
-	kept kept // of a table that replaces another, see OpenNext
 }
 
 // tabletState is one immutable state of the table.
@@ -194,26 +192,13 @@ type cutover struct {
 // Open returns the live state of a table, from its metadata rows. The rowsets' delta files are
 // opened at once, all other files when they are needed.
 func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) {
-	return open(o, row, sets, &previous{schema: tableSchemaOf(row), deltaMem: new(atomic.Int64)})
-}
-
-// previous has the parts that a table takes over from an earlier state.
-type previous struct {
-	schema   *TableSchema
-	deltaMem *atomic.Int64
-	sets     map[uint64]*rowset.DiskRowSet
-	kept
-}
-
-func open(o Options, row *meta.Table, sets []*rowset.Metadata, before *previous) (*Tablet, error) {
-	t := &Tablet{opts: o, Number: row.Number, kept: before.kept}
-	tableSchema, deltaMem := before.schema, before.deltaMem
+	t := &Tablet{opts: o, Number: row.Number}
+	tableSchema := tableSchemaOf(row)
 	t.metadata.Store(row)
 	t.auto = row.AutoIncrement
 	t.nextID.Store(row.NextRowSetID)
-	t.deltaMem.Store(deltaMem)
 	t.opts.RowSets.Grow = func(n int64) {
-		deltaMem.Add(n)
+		t.deltaMem.Add(n)
 		if o.RowSets.Grow != nil {
 			o.RowSets.Grow(n)
 		}
@@ -226,11 +211,6 @@ func open(o Options, row *meta.Table, sets []*rowset.Metadata, before *previous)
 	}
 	var open []*rowset.DiskRowSet
 	for _, m := range sets {
-		if d := before.sets[m.ID]; d != nil {
-			d.Ref()
-			open, t.kept.sets[d] = append(open, d), true
-			continue
-		}
 		d, err := rowset.Open(tableSchema.Schema, m, t.opts.RowSets)
 		if err != nil && o.Salvage != nil && rowset.Unreadable(err) {
 			o.Salvage(m, err)
@@ -244,11 +224,7 @@ func open(o Options, row *meta.Table, sets []*rowset.Metadata, before *previous)
 		}
 		open = append(open, d)
 	}
-	mem := before.mem
-	if mem == nil {
-		mem = t.newMem(tableSchema)
-	}
-	t.install(newState(tableSchema, mem, nil, open, row.HistoryFloor))
+	t.install(newState(tableSchema, t.newMem(tableSchema), nil, open, row.HistoryFloor))
 	for _, d := range open {
 		d.Unref() // the state has references of its own
 	}
@@ -330,52 +306,23 @@ func (t *Tablet) install(st *tabletState) {
 // Close closes each file when its last reader is done. Later reads and writes return ErrClosed.
 func (t *Tablet) Close() { t.install(nil) }
 
-// Replace makes t equal to other, which has a newer state of the same table, with its metadata, and
-// which nothing else uses. Readers keep the state that they have. t belongs to a follower: it has
-// no jobs and no writers.
-func (t *Tablet) Replace(other *Tablet) {
-	old, err := t.acquire()
-	if err == nil {
-		old.account(&other.kept)
-		defer old.release()
-	}
-	t.metadata.Store(other.metadata.Load())
-	t.nextID.Store(other.nextID.Load())
-	t.auto = other.auto
-	t.deltaMem.Store(other.deltaMem.Load())
-	t.install(other.state.Swap(nil))
-}
-
 // End ends a follower's table that the writer has dropped. Readers keep the state that they have.
 func (t *Tablet) End() {
-	if old, err := t.acquire(); err == nil {
-		old.account(&kept{})
-		old.release()
+	if st, err := t.acquire(); err == nil {
+		st.releaseStores()
+		st.release()
 	}
 	t.dropped.Store(true)
 	t.Close()
 }
 
-// Discard closes a table that OpenNext has opened, instead of passing it to Replace. The stores
-// that it has kept stay open in the earlier table.
-func (t *Tablet) Discard() {
-	if st, err := t.acquire(); err == nil {
-		st.account(&t.kept)
-		st.release()
-	}
-	t.Close()
-}
-
-// account reports that the memory of the state's stores is freed, except for those that k keeps.
-// Readers may continue.
-func (st *tabletState) account(k *kept) {
+// releaseStores reports that the memory of the state's stores is freed. Readers may continue.
+func (st *tabletState) releaseStores() {
 	for _, m := range st.mems {
-		if m != k.mem {
-			m.Release()
-		}
+		m.Release()
 	}
 	for _, d := range st.tree.Sets {
-		if m := d.Tracker().Mem; m != nil && !k.sets[d] {
+		if m := d.Tracker().Mem; m != nil {
 			m.Release()
 		}
 	}
@@ -411,7 +358,7 @@ func (t *Tablet) drop(remove func(sets []*rowset.Metadata) error) error {
 		return err
 	}
 	t.dropped.Store(true)
-	st.account(&kept{})
+	st.releaseStores()
 	t.Close()
 	return nil
 }
@@ -449,7 +396,7 @@ func (t *Tablet) MemBytes() (mem, deltas int64) {
 	for _, m := range st.mems {
 		mem += m.Bytes()
 	}
-	return mem, t.deltaMem.Load().Load()
+	return mem, t.deltaMem.Load()
 }
 
 // FirstLSN returns the lowest LSN of an operation that is in memory and not in files, or lsn.Max if
@@ -557,7 +504,10 @@ func (t *Tablet) RowSetMetadata() []*rowset.Metadata {
 		return nil
 	}
 	defer st.release()
-	var out []*rowset.Metadata
+	return st.rowSetMetadata()
+}
+
+func (st *tabletState) rowSetMetadata() (out []*rowset.Metadata) {
 	for _, d := range st.tree.Sets {
 		out = append(out, d.Metadata())
 	}
