@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -116,9 +115,9 @@ func keepHistory(t *oribi.Table, cmd *cobra.Command, yes bool) error {
 	if err != nil || age == when.Forever || now != when.Forever && age >= now {
 		return nil // the error is reported where the flag is applied
 	}
-	return &failure{exitRefused, fmt.Errorf("table %q was not changed: --history %s permanently drops versions that "+
+	return withCode(exitRefused, fmt.Errorf("table %q was not changed: --history %s permanently drops versions that "+
 		"%s keeps; add --yes to confirm",
-		t.Name(), flag.Value, when.FormatAge(now))}
+		t.Name(), flag.Value, when.FormatAge(now)))
 }
 
 func readAdd(e *schema.Editor, text string) (oribi.Alteration, error) {
@@ -213,15 +212,6 @@ func readExpires(e *schema.Editor, text string) (oribi.Alteration, error) {
 		return oribi.ClearExpires(), err
 	}
 	return oribi.SetExpires(x.Column, x.Age), e.Set(x.Column, schemafile.CheckExpires)
-}
-
-// pair splits name=value.
-func pair(text string) (name, value string, err error) {
-	name, value, ok := strings.Cut(text, "=")
-	if !ok || name == "" {
-		return "", "", fmt.Errorf("%q: want a column's name, = and a value", text)
-	}
-	return name, value, nil
 }
 
 // This compiles only if package when, which does not import the store, has the same constant.

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -13,8 +11,6 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/demo"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
-	"github.com/oribi-db/oribi/internal/instore"
-	"github.com/oribi-db/oribi/vfs"
 )
 
 func (a *app) apply() *cobra.Command {
@@ -71,45 +67,6 @@ func (a *app) timestamps(name, input, dir string) (io.WriteCloser, error) {
 	return a.makeOutput("timestamps", name, input, dir)
 }
 
-// makeOutput creates or truncates the file that a flag names; - is stdout. It refuses the input
-// file, which would be truncated before it is read.
-func (a *app) makeOutput(flag, name, input, dir string) (io.WriteCloser, error) {
-	if name == "-" {
-		return &lastingOutput{a.stdout}, nil
-	}
-	if out, err := os.Stat(name); err == nil {
-		if in, err := statInput(a.stdin, input); err == nil && os.SameFile(in, out) {
-			return nil, usage(fmt.Errorf("--%s: %s is the input", flag, name))
-		}
-	}
-	if err := instore.Check(vfs.OS, name, dir); err != nil {
-		return nil, usage(fmt.Errorf("--%s: %w", flag, err))
-	}
-	return os.Create(name)
-}
-
-// statInput returns the file info of the input, also of a redirected stdin.
-func statInput(stdin io.Reader, name string) (os.FileInfo, error) {
-	if f, ok := stdin.(*os.File); ok && name == "-" {
-		return f.Stat()
-	}
-	return os.Stat(name)
-}
-
-// lastingOutput ignores a closed reader: batches are applied even if their timestamps can no longer
-// be printed.
-type lastingOutput struct{ *stdout }
-
-func (l *lastingOutput) Write(p []byte) (int, error) {
-	n, err := l.stdout.Write(p)
-	if errors.Is(err, errReaderGone) {
-		return len(p), nil
-	}
-	return n, err
-}
-
-func (l *lastingOutput) Close() error { return nil }
-
 func (a *app) demo() *cobra.Command {
 	return a.verb("demo [DIR]", "Demonstrate a store with the history of a source tree",
 		func(cmd *cobra.Command, args []string) error {
@@ -119,7 +76,7 @@ func (a *app) demo() *cobra.Command {
 			}
 			err := demo.Run(cmd.Context(), a.stdout, dir)
 			if errors.Is(err, oribi.ErrNotStore) {
-				return &failure{exitFailed, err} // something else exists there: nothing is missing
+				return withCode(exitFailed, err) // something else exists there: nothing is missing
 			}
 			return err
 		})

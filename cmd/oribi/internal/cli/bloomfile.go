@@ -148,7 +148,7 @@ func (a *app) probeLines(ctx context.Context, r *bloom.Reader) error {
 		key, err := hexKey(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
 		if err != nil {
 			out.Flush() // likewise
-			return &failure{exitFailed, fmt.Errorf("-:%d: %w", number, err)}
+			return withCode(exitFailed, fmt.Errorf("-:%d: %w", number, err))
 		}
 		if err := a.probe(r, key, out); err != nil {
 			return err

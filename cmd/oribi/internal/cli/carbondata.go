@@ -54,18 +54,18 @@ func carbonError(path string, err error) error {
 		if bad.Row < 0 {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		return &helped{&apply.LineError{Name: path, Line: bad.Row + 1, Row: true, Err: err},
-			"to leave out such rows: --where; to leave out the column: --columns"}
+		return withHelp(&apply.LineError{Name: path, Line: bad.Row + 1, Row: true, Err: err},
+			"to leave out such rows: --where; to leave out the column: --columns")
 	}
 	switch {
 	case errors.Is(err, oribi.ErrUnsupported), errors.Is(err, oribi.ErrCorrupt):
-		return &failure{exitDamage, err}
+		return withCode(exitDamage, err)
 	// other names and values are checked before
 	case errors.Is(err, oribi.ErrNoColumn), errors.Is(err, oribi.ErrSchema):
 		return usage(fmt.Errorf("--filter-json: %s", strings.TrimPrefix(err.Error(), "carbondata: filter: ")))
 	case errors.Is(err, os.ErrNotExist):
 		if info, stat := os.Stat(path); stat == nil && info.IsDir() {
-			return &helped{err, carbonPath}
+			return withHelp(err, carbonPath)
 		}
 	}
 	return err

@@ -113,12 +113,12 @@ func (w *carbonWriting) run(
 			return err
 		}
 		if err != nil {
-			return &failure{exitFailed, fmt.Errorf("%s:%d: %s", w.name, w.rows.Line(),
-				strings.TrimPrefix(err.Error(), "carbondata: "))}
+			return withCode(exitFailed, fmt.Errorf("%s:%d: %s", w.name, w.rows.Line(),
+				strings.TrimPrefix(err.Error(), "carbondata: ")))
 		}
 	}
 	if err := f.Close(); errors.Is(err, carbondata.ErrNoRows) {
-		return &failure{exitFailed, fmt.Errorf("%s: %w", w.name, carbondata.ErrNoRows)}
+		return withCode(exitFailed, fmt.Errorf("%s: %w", w.name, carbondata.ErrNoRows))
 	} else if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (a *app) storeBackup() *cobra.Command {
 				bar.Stop()
 				if errors.Is(err, backup.ErrNotRepository) {
 					// the directory has other content: nothing is missing
-					return inRepository(args[1], &failure{exitFailed, err})
+					return inRepository(args[1], withCode(exitFailed, err))
 				} else if err != nil {
 					return inRepository(args[1], err)
 				}
@@ -154,8 +154,8 @@ func (a *app) storeSalvage() *cobra.Command {
 			case printed != nil:
 				return printed
 			case losses > 0:
-				return &helped{&failure{exitDamage, fmt.Errorf("%s: losses: %d", args[0], losses)},
-					fmt.Sprintf("all else is in %s, which is complete", args[1])}
+				return withHelp(withCode(exitDamage, fmt.Errorf("%s: losses: %d", args[0], losses)),
+					fmt.Sprintf("all else is in %s, which is complete", args[1]))
 			}
 			return nil
 		})

@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"github.com/oribi-db/oribi/internal/celltext"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/advise"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -132,7 +130,7 @@ func (a *app) cfileSeek() *cobra.Command {
 					return err
 				}
 				if !r.Info().ValueIndex || isRaw(r) {
-					return &failure{exitFailed, fmt.Errorf("%s: the file has no value index", args[0])}
+					return withCode(exitFailed, fmt.Errorf("%s: the file has no value index", args[0]))
 				}
 				target, err := target(r.Info().Type, args[1])
 				if err != nil {
@@ -230,35 +228,6 @@ func setCblock(b *batch.RecordBatch, c *cfile.Cblock) {
 	}
 	b.Columns[6].SetCell(0, encoding)
 	batch.Values[float64](b.Columns[7])[0] = rounded(float64(c.Payload)/float64(c.Pointer.Size), 3)
-}
-
-func annotateFlag(c *cobra.Command, annotate *bool) {
-	c.Flags().BoolVar(annotate, "annotate", false, "print the bytes with their meaning instead; for small files")
-}
-
-// maxAnnotated bounds the size of a file whose bytes are printed one by one.
-const maxAnnotated = 1 << 20
-
-// annotate prints the bytes of a file with their meaning, as dump writes them, and then returns the
-// damage found.
-func (a *app) annotate(ctx context.Context, name string, dump func(w io.Writer, data []byte) error) error {
-	return a.withLoose(ctx, name, func(src block.Source) error {
-		if src.Size() > maxAnnotated {
-			return fmt.Errorf("%d bytes are too many to print one by one: at most %d", src.Size(), maxAnnotated)
-		}
-		data, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size()))
-		if err != nil {
-			return err
-		}
-		var text bytes.Buffer
-		if err := dump(&text, data); err != nil {
-			return err
-		}
-		if _, err := a.stdout.Write(text.Bytes()); err != nil {
-			return err
-		}
-		return verifyCFile(&block.Memory{Bytes: data})
-	})
 }
 
 func (a *app) cfileVerify() *cobra.Command {

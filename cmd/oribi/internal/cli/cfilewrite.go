@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +14,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/filespec"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
-	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/keyenc"
-	"github.com/oribi-db/oribi/vfs"
 )
 
 func (a *app) cfileWrite() *cobra.Command {
@@ -75,30 +71,6 @@ func withZoneMap(o *cfile.WriterOptions) error {
 	return nil
 }
 
-// newFile creates a file that must not exist, and fills it. After an error the file is removed.
-func newFile(name string, fill func(out io.Writer) error) (err error) {
-	if err := instore.Check(vfs.OS, name); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			os.Remove(name)
-		}
-	}()
-	out := bufio.NewWriterSize(f, 256<<10)
-	if err := fill(out); err != nil {
-		return err
-	}
-	return out.Flush()
-}
-
 // maxBatchBytes bounds the cells that are passed to a writer at once, which are all in memory.
 const maxBatchBytes = memoryLimit
 
@@ -133,7 +105,7 @@ func (w *columnWriting) run(ctx context.Context, out io.Writer) (err error) {
 			return err
 		}
 		if err := w.writer.Append(v); err != nil {
-			return &failure{exitFailed, fmt.Errorf("%s: up to line %d: %w", w.name, r.Line, err)}
+			return withCode(exitFailed, fmt.Errorf("%s: up to line %d: %w", w.name, r.Line, err))
 		}
 	}
 	for _, p := range w.spec.Footer {
@@ -160,7 +132,7 @@ func (w *columnWriting) gather(r *lines.Reader, v *batch.Vector, cells int) (mor
 			return false, err
 		}
 		if err != nil {
-			return false, &failure{exitFailed, fmt.Errorf("%s:%d: %w", w.name, max(r.Line, 1), err)}
+			return false, withCode(exitFailed, fmt.Errorf("%s:%d: %w", w.name, max(r.Line, 1), err))
 		}
 	}
 	return true, nil

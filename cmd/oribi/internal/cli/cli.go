@@ -13,26 +13,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi/internal/celltext"
 )
-
-// app is one run of the command.
-type app struct {
-	stdin   io.Reader
-	stdout  *stdout
-	stderr  io.Writer
-	file    *os.File // stdout itself, to find out whether it is a terminal
-	errFile *os.File // stderr itself, to find out whether it is a terminal
-	quiet   bool     // --quiet: no progress
-	helpErr error    // from printing the help that --help requests
-	started bool     // a verb runs; earlier errors are errors of the command line
-}
 
 // Main runs the command and returns its exit code.
 func Main(args []string, in, out, errs *os.File) int {
@@ -162,39 +148,4 @@ func (a *app) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 		}}
 	c.AddCommand(verbs...)
 	return c
-}
-
-// pathWords are the arguments that are names of files and directories.
-var pathWords = []string{"DIR", "FILE", "PATH", "OUT", "SPEC", "LAYOUT", "FS", "REPO"}
-
-// verb makes a command that takes exactly the arguments in capitals in use; those in brackets are
-// optional.
-func (a *app) verb(use, short string, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
-	words := strings.Fields(use)[1:]
-	least := len(words)
-	for least > 0 && strings.HasPrefix(words[least-1], "[") {
-		least--
-	}
-	return &cobra.Command{Use: use, Short: short, ValidArgsFunction: completeArgs(words),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < least {
-				return &helped{fmt.Errorf("%s is missing", words[len(args)]), "usage: " + usageLine(cmd)}
-			}
-			if len(args) > len(words) {
-				return &helped{fmt.Errorf("%q is one argument too many", args[len(words)]), "usage: " + usageLine(cmd)}
-			}
-			for i, arg := range args {
-				if word := strings.Trim(words[i], "[]"); arg == "" && slices.Contains(pathWords, word) {
-					return &helped{fmt.Errorf("%s is empty", word), "usage: " + usageLine(cmd)}
-				}
-			}
-			if err := checkWait(cmd); err != nil {
-				return err
-			}
-			return missingFlag(cmd)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a.started = true
-			return run(cmd, args)
-		}}
 }

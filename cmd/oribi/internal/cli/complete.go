@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,58 +70,6 @@ if ! declare -F _filedir >/dev/null 2>&1; then
     }
 fi
 `
-
-type completer = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
-
-// words completes to one of a fixed list of words.
-func words(list ...string) completer {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return list, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// completeArgs completes the arguments in a verb's use line: DIR is a directory, NAME after it a
-// table of the store in that directory.
-func completeArgs(arguments []string) completer {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) >= len(arguments) {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		switch strings.Trim(arguments[len(args)], "[]") {
-		case "DIR", "FS":
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		case "WHAT":
-			return kuduNames(args), cobra.ShellCompDirectiveNoFileComp
-		case "NAME":
-			return tableNames(args), cobra.ShellCompDirectiveNoFileComp
-		case "FILE", "KEYS", "LAYOUT", "OUT", "PATH", "SPEC":
-			return nil, cobra.ShellCompDirectiveDefault
-		}
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// completeFlags completes the values of the flags of all verbs. Cobra keeps these functions, and
-// with them all commands of root, until the process exits: a run calls this only to complete.
-func completeFlags(root *cobra.Command) {
-	for _, verb := range leaves(root) {
-		completers := flagCompleters()
-		maps.Copy(completers, nounCompleters(verb.Parent().Name()))
-		if verb.CommandPath() == "oribi table export" {
-			completers["format"], completers["long-string-columns"] = words(nearest.Keys(exportFormats)...),
-				completeColumns
-			completers["compression"] = words("zstd", "snappy", "gzip", "none")
-		}
-		if verb.Name() == "agg" {
-			completers["by"] = completeColumns
-		}
-		for name, complete := range completers {
-			if verb.Flags().Lookup(name) != nil {
-				_ = verb.RegisterFlagCompletionFunc(name, complete) // the flag exists
-			}
-		}
-	}
-}
 
 // flagCompleters complete the flags that mean the same in every command.
 func flagCompleters() map[string]completer {
@@ -272,15 +219,6 @@ func cutLast(text, separator string) (before, after string) {
 	return text[:i], text[i:]
 }
 
-func tableNames(args []string) (list []string) {
-	glance(args, func(store *oribi.Store) {
-		for _, t := range store.Tables() {
-			list = append(list, t.Name())
-		}
-	})
-	return list
-}
-
 // completeBucket completes the name of a bucket.
 func completeBucket(_ *cobra.Command, args []string, _ string) (list []string, _ cobra.ShellCompDirective) {
 	glance(args, func(store *oribi.Store) {
@@ -291,44 +229,27 @@ func completeBucket(_ *cobra.Command, args []string, _ string) (list []string, _
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-func columnNames(args []string) (list []string) {
-	glance(args, func(store *oribi.Store) {
-		if len(args) < 2 {
-			return
+// completeFlags completes the values of the flags of all verbs. Cobra keeps these functions, and
+// with them all commands of root, until the process exits: a run calls this only to complete.
+func completeFlags(root *cobra.Command) {
+	for _, verb := range leaves(root) {
+		completers := flagCompleters()
+		maps.Copy(completers, nounCompleters(verb.Parent().Name()))
+		if verb.CommandPath() == "oribi table export" {
+			completers["format"], completers["long-string-columns"] = words(nearest.Keys(exportFormats)...),
+				completeColumns
+			completers["compression"] = words("zstd", "snappy", "gzip", "none")
 		}
-		if t, err := store.Table(args[1]); err == nil {
-			for _, c := range t.Schema().Columns {
-				list = append(list, c.Name)
+		if verb.Name() == "agg" {
+			completers["by"] = completeColumns
+		}
+		if strings.Contains(verb.Use, " FS WHAT") {
+			verb.ValidArgsFunction = completeTablets(verb.ValidArgsFunction)
+		}
+		for name, complete := range completers {
+			if verb.Flags().Lookup(name) != nil {
+				_ = verb.RegisterFlagCompletionFunc(name, complete) // the flag exists
 			}
 		}
-	})
-	return list
-}
-
-// longestGlance is how long a completion may take.
-const longestGlance = time.Second
-
-// glance calls look with the store that the first argument names, if it can be opened quickly. If
-// the store is locked, damaged, missing, or has a long log to replay, glance silently does nothing.
-func glance(args []string, look func(*oribi.Store)) {
-	if len(args) == 0 {
-		return
-	}
-	opened := make(chan *oribi.Store, 1)
-	go func() {
-		store, err := oribi.Open(args[0], &oribi.Options{Follow: true, MemoryLimit: memoryLimit})
-		if err == nil {
-			opened <- store
-		}
-		close(opened)
-	}()
-	select {
-	case store := <-opened:
-		if store != nil {
-			look(store)
-			store.Close() // reading is complete: an error of Close does not matter
-		}
-	case <-time.After(longestGlance):
-		// The process exits shortly, which ends the opening too.
 	}
 }

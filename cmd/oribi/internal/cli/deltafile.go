@@ -209,18 +209,6 @@ func (d *deltaPrinter) print(ctx context.Context, f *delta.File) error {
 	return ended(err, d.objects)
 }
 
-// ended ends the output. After an error it prints what was read before, and returns that error.
-func ended(err error, out interface {
-	Flush() error
-	Close() error
-}) error {
-	if err != nil {
-		out.Flush()
-		return err
-	}
-	return out.Close()
-}
-
 // change prints one change.
 func (d *deltaPrinter) change(b *batch.RecordBatch, c change.Delta) error {
 	kind, op := "REDO", strings.ToUpper(c.List.Kind().String())

@@ -157,13 +157,6 @@ func columnList(s *schema.Schema, none string) *batch.RecordBatch {
 	return b
 }
 
-func cellOf(b bool) []byte {
-	if b {
-		return []byte{1}
-	}
-	return []byte{0}
-}
-
 // printStats prints a row per column: the size of its files, the unencoded size of its live values
 // (NULLs count 0), and statistics of the values. Rows that are not flushed have values but do not
 // use disk space yet.
@@ -242,8 +235,6 @@ func adviceText(a *oribi.CompressionAdvice) (text []byte) {
 	}
 	return text
 }
-
-func int64Cell(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 
 // quotient returns the cell of x / y, NULL if y is 0.
 func quotient(x, y int64) []byte {

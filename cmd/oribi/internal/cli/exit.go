@@ -32,8 +32,11 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
+// withCode returns an error with an exit code of its own.
+func withCode(code int, err error) error { return &failure{code, err} }
+
 // usage reports an error in the command line or in a schema file.
-func usage(err error) error { return &failure{exitUsage, err} }
+func usage(err error) error { return withCode(exitUsage, err) }
 
 // exitCode returns the exit code for the result of a run.
 func exitCode(err error) int {
@@ -97,3 +100,38 @@ func without(text, prefix string) string {
 		}
 	}
 }
+
+// helped is an error with one more line, which names the next step.
+type helped struct {
+	err  error
+	help string
+}
+
+func (h *helped) Error() string { return h.err.Error() }
+
+func (h *helped) Unwrap() error { return h.err }
+
+// withHelp adds a line to an error.
+func withHelp(err error, help string) error { return &helped{err, help} }
+
+// reportedError is an error with a report that is printed to stderr after it.
+type reportedError struct {
+	error
+	report string
+}
+
+func (e *reportedError) Unwrap() error { return e.error }
+
+// withReport adds a report to an error.
+func withReport(err error, report string) error { return &reportedError{err, report} }
+
+// errReaderGone means that the reader of our output has closed it, as head does. It is not a
+// failure.
+var errReaderGone = errors.New("the reader closed the output")
+
+// outputError is a failure to write to stdout.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "output: " + e.err.Error() }
+
+func (e *outputError) Unwrap() error { return e.err }

@@ -43,7 +43,7 @@ func TestExitCodes(t *testing.T) {
 		{wrap(oribi.ErrNotStore), 4},
 		{wrap(oribi.ErrNotFound), 4},
 		{wrap(oribi.ErrLocked), 5},
-		{&failure{exitRefused, errors.New("add --yes")}, 6},
+		{withCode(exitRefused, errors.New("add --yes")), 6},
 		{wrap(context.Canceled), 130},
 		{errors.Join(context.Canceled, oribi.ErrClosed), 130},
 	} {

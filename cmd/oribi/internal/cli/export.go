@@ -181,23 +181,14 @@ func stdoutFormats() (names []string) {
 	return names
 }
 
-// orList joins at least two names: a, b, or c.
-func orList(names []string) string {
-	last := len(names) - 1
-	if last == 1 {
-		return names[0] + " or " + names[1]
-	}
-	return strings.Join(names[:last], ", ") + ", or " + names[last]
-}
-
 // withTable opens the table that is exported.
 func (e *export) withTable(dir, name string, use func(*oribi.Table) error) error {
 	return withStore(dir, reading, func(store *oribi.Store) error {
 		t, err := openTable(store, name)
 		if err == nil && e.name == "hfile" {
 			if _, err = kv.In(store).Bucket(name); errors.Is(err, kv.ErrNotBucket) {
-				return &helped{fmt.Errorf("table %q is not a bucket: an HFile has keys and values, as the tables "+
-					"that oribi kv makes", name), "to export this table: --format parquet, arrow, csv, or jsonl"}
+				return withHelp(fmt.Errorf("table %q is not a bucket: an HFile has keys and values, as the tables "+
+					"that oribi kv makes", name), "to export this table: --format parquet, arrow, csv, or jsonl")
 			}
 		}
 		if err != nil {

@@ -82,7 +82,7 @@ func (s *arrowSink) refused(err error) error {
 		return err
 	}
 	why := strings.TrimSuffix(bad.Error(), ": "+oribi.ErrUnsupported.Error())
-	return &helped{&failure{exitFailed, errors.New(why)}, otherColumns}
+	return withHelp(withCode(exitFailed, errors.New(why)), otherColumns)
 }
 
 func (s *arrowSink) finish() error {

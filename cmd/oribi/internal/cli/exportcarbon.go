@@ -60,7 +60,7 @@ func openCarbon(e *export) (exportSink, error) {
 		return nil, usage(fmt.Errorf("--long-string-columns: %w", wrong))
 	}
 	if err != nil {
-		return nil, &helped{err, otherColumns}
+		return nil, withHelp(err, otherColumns)
 	}
 	table := e.table.Schema()
 	if !e.changed("sort-columns") {
@@ -80,7 +80,7 @@ func openCarbon(e *export) (exportSink, error) {
 		return nil, &fs.PathError{Op: "create", Path: e.out, Err: p.Err} // not the temporary name
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) { // a name that CarbonData does not have
-		err = &helped{errors.New(strings.TrimPrefix(err.Error(), "carbondata: ")), otherColumns}
+		err = withHelp(errors.New(strings.TrimPrefix(err.Error(), "carbondata: ")), otherColumns)
 	}
 	if err != nil {
 		return nil, err
@@ -130,9 +130,9 @@ func (s *carbonSink) refused(err error, b *batch.RecordBatch) error {
 	err = fmt.Errorf("column %q: %w", bad.Column, err)
 	switch cell := b.Columns[i].Cell(bad.Row); {
 	case errors.Is(err, carbondata.ErrMicroseconds):
-		return &helped{err, "to round timestamps to milliseconds, toward the past: --round-timestamps"}
+		return withHelp(err, "to round timestamps to milliseconds, toward the past: --round-timestamps")
 	case s.carbon[i].Type == carbondata.String && len(cell) > maxCarbonString:
-		return &helped{err, "to export longer strings: --long-string-columns " + bad.Column}
+		return withHelp(err, "to export longer strings: --long-string-columns "+bad.Column)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/kvlines"
 	"github.com/oribi-db/oribi/hfile"
 	"github.com/oribi-db/oribi/kv"
 )
@@ -40,7 +41,7 @@ func (s *hfileSink) append(b *batch.RecordBatch) error {
 	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 		key := b.Columns[0].Cell(i)
 		if err := s.f.AppendKeyValue(key, b.Columns[1].Cell(i)); err != nil {
-			return fmt.Errorf("key %s: %w", keyText(key), err)
+			return fmt.Errorf("key %s: %w", kvlines.KeyText(key), err)
 		}
 	}
 	return nil

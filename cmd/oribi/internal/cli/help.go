@@ -12,30 +12,12 @@ import (
 	"github.com/oribi-db/oribi/internal/nearest"
 )
 
-// helped is an error with one more line, which names the next step.
-type helped struct {
-	err  error
-	help string
-}
-
-func (h *helped) Error() string { return h.err.Error() }
-func (h *helped) Unwrap() error { return h.err }
-
-// seeHelp adds the command that prints the help.
-func seeHelp(cmd *cobra.Command, err error) error {
-	return &helped{err, "see: " + helpLine(cmd)}
-}
-
-func helpLine(cmd *cobra.Command) string {
-	return strings.Replace(cmd.CommandPath(), "oribi", "oribi help", 1)
-}
-
 // unknown returns the error for a noun or verb that parent does not have; it names the nearest one.
 func unknown(parent *cobra.Command, word string) error {
 	path := strings.TrimPrefix(parent.CommandPath()+" "+word, "oribi ")
 	err := fmt.Errorf("unknown command %q", path)
 	if near := nearestCommand(parent, word); near != "" {
-		return &helped{err, "did you mean: " + near}
+		return withHelp(err, "did you mean: "+near)
 	}
 	return seeHelp(parent, err)
 }
@@ -81,7 +63,7 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	if short := e.GetSpecifiedShortnames(); short != "" {
 		err := fmt.Errorf("unknown flag -%s", short)
 		if short[0] >= '0' && short[0] <= '9' {
-			return &helped{err, "a value that begins with - goes after --"}
+			return withHelp(err, "a value that begins with - goes after --")
 		}
 		return seeHelp(cmd, err)
 	}
@@ -90,7 +72,7 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	err := fmt.Errorf("unknown flag --%s", name)
 	if near := nearest.Of(name, names); near != "" {
-		return &helped{err, fmt.Sprintf("did you mean --%s? see: %s", near, helpLine(cmd))}
+		return withHelp(err, fmt.Sprintf("did you mean --%s? see: %s", near, helpLine(cmd)))
 	}
 	return seeHelp(cmd, err)
 }
@@ -110,20 +92,6 @@ func wanted(f *pflag.Flag) string {
 		return "names separated by commas"
 	}
 	return "a " + f.Value.Type()
-}
-
-// missingFlag reports the first required flag that is missing.
-func missingFlag(cmd *cobra.Command) error {
-	var missing string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if required := f.Annotations[cobra.BashCompOneRequiredFlag]; len(required) > 0 && !f.Changed && missing == "" {
-			missing = f.Name
-		}
-	})
-	if missing == "" {
-		return nil
-	}
-	return seeHelp(cmd, fmt.Errorf("--%s is missing", missing))
 }
 
 // helpCommand is "oribi help".
@@ -271,11 +239,6 @@ func (a *app) describeOne(b *strings.Builder, c *cobra.Command) {
 		}
 		b.WriteString("\n")
 	}
-}
-
-// usageLine returns the usage of a command: its name and arguments.
-func usageLine(c *cobra.Command) string {
-	return c.Parent().CommandPath() + " " + c.Use
 }
 
 func flagsWord(c *cobra.Command) string {

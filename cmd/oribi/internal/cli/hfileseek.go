@@ -90,7 +90,7 @@ func (a *app) hfileKeys(use, short string, open func(r *hfile.Reader, hudi bool)
 			}
 			in, err := a.openInput(args[1])
 			if err != nil {
-				return &failure{exitFailed, err}
+				return withCode(exitFailed, err)
 			}
 			defer in.Close()
 			p := a.objects(form, answers.columns)
@@ -115,7 +115,7 @@ func (h *hfileAnswers) all(ctx context.Context, name string, in io.Reader, p *ob
 			case errors.Is(k.err, context.Canceled), errors.Is(k.err, errReaderGone):
 				return k.err
 			}
-			return &failure{exitFailed, fmt.Errorf("%s:%d: %w", name, keys.Line(), k.err)}
+			return withCode(exitFailed, fmt.Errorf("%s:%d: %w", name, keys.Line(), k.err))
 		}
 		if err != nil {
 			return err

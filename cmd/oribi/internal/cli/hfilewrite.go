@@ -12,7 +12,6 @@ import (
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/hfilelines"
 	"github.com/oribi-db/oribi/hfile"
-	"github.com/oribi-db/oribi/internal/nearest"
 )
 
 // Names of options.
@@ -31,16 +30,6 @@ func byName[T fmt.Stringer](values ...T) map[string]T {
 		m[v.String()] = v
 	}
 	return m
-}
-
-// choice sets *to to the value that a flag names.
-func choice[T any](flag, name string, values map[string]T, to *T) error {
-	v, ok := values[name]
-	if !ok {
-		return usage(fmt.Errorf("--%s: unknown %q%s", flag, name, nearest.Hint(name, nearest.Keys(values))))
-	}
-	*to = v
-	return nil
 }
 
 // hfileSizes are the flags of hfile write that are numbers of bytes, with their minimum.
@@ -218,7 +207,7 @@ func (w *hfileWriting) each(use func(r *hfilelines.Reader) error) error {
 		case errors.Is(err, context.Canceled):
 			return err
 		default:
-			return &failure{exitFailed, fmt.Errorf("%s:%d: %w", w.name, r.Line(), err)}
+			return withCode(exitFailed, fmt.Errorf("%s:%d: %w", w.name, r.Line(), err))
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (a *app) events(ctx context.Context, name string) (*inspect.Events, error) 
 func (a *app) serveStore(ctx context.Context, store *oribi.Store, dir, listen string, events *inspect.Events) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
-		return &failure{exitFailed, err}
+		return withCode(exitFailed, err)
 	}
 	token := rand.Text()
 	options := []inspect.Option{inspect.Name(storeName(dir)), inspect.Token(token)}
@@ -124,7 +124,7 @@ func (a *app) serveStore(ctx context.Context, store *oribi.Store, dir, listen st
 	go func() { served <- server.Serve(limitConnections(listener, inspectConnections)) }()
 	select {
 	case err := <-served:
-		return &failure{exitFailed, err}
+		return withCode(exitFailed, err)
 	case <-ctx.Done():
 	}
 	end, cancel := context.WithTimeout(context.Background(), inspectEndTime)

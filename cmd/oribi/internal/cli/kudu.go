@@ -33,7 +33,7 @@ func (a *app) withKudu(dir string, use func(*kudu.Directory) error) error {
 		err = errors.Join(use(d), d.Close())
 	}
 	if errors.Is(err, kudu.ErrUnsupported) {
-		return &failure{exitDamage, err}
+		return withCode(exitDamage, err)
 	}
 	return err
 }
@@ -401,15 +401,22 @@ func glanceKudu(args []string, look func(*kudu.Directory)) {
 	}
 }
 
-// kuduNames returns the names of tables and the IDs of tablets.
-func kuduNames(args []string) (list []string) {
-	glanceKudu(args, func(d *kudu.Directory) {
-		for _, t := range d.Tablets() {
-			list = append(list, t.Table, t.ID)
+// completeTablets completes the argument WHAT after FS, the name of a table or the ID of a tablet; all
+// other arguments by rest.
+func completeTablets(rest completer) completer {
+	return func(cmd *cobra.Command, args []string, typed string) (list []string, _ cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return rest(cmd, args, typed)
 		}
-	})
-	slices.Sort(list)
-	return slices.DeleteFunc(slices.Compact(list), func(name string) bool { return name == "" })
+		glanceKudu(args, func(d *kudu.Directory) {
+			for _, t := range d.Tablets() {
+				list = append(list, t.Table, t.ID)
+			}
+		})
+		slices.Sort(list)
+		list = slices.DeleteFunc(slices.Compact(list), func(name string) bool { return name == "" })
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // completeKudu completes names of columns by complete.

@@ -32,7 +32,7 @@ func (a *app) kuduInstall() *cobra.Command {
 			return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
 				r, err := handover.Install(cmd.Context(), t, args[2], args[3], o)
 				if errors.Is(err, handover.ErrUnsupported) && unsupportedKudu(args[2]) {
-					return &failure{exitDamage, err} // the directory, not the table
+					return withCode(exitDamage, err) // the directory, not the table
 				}
 				if err != nil {
 					return err

@@ -48,7 +48,7 @@ func (a *app) kuduImport() *cobra.Command {
 // have for stores.
 func storeFailure(err error) error {
 	if errors.Is(err, oribi.ErrUnsupported) || errors.Is(err, oribi.ErrFuture) {
-		return &failure{exitFailed, err}
+		return withCode(exitFailed, err)
 	}
 	return err
 }

@@ -31,7 +31,7 @@ func (a *app) kuduVerify() *cobra.Command {
 			case err != nil:
 				return err
 			case findings > 0:
-				return &failure{exitDamage, fmt.Errorf("%s: findings: %d", args[0], findings)}
+				return withCode(exitDamage, fmt.Errorf("%s: findings: %d", args[0], findings))
 			}
 			return a.printf("ok\n")
 		})

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -29,15 +28,6 @@ const defaultBucket = "default"
 
 func bucketFlag(c *cobra.Command, name *string) {
 	c.Flags().StringVar(name, "bucket", defaultBucket, "name of the bucket")
-}
-
-// kvBytes parses a key or value on the command line.
-func kvBytes(what, text string) ([]byte, error) {
-	b, err := kvlines.Parse(text)
-	if err != nil {
-		return nil, usage(fmt.Errorf("%s: %w", what, err))
-	}
-	return b, nil
 }
 
 // checkBucket refuses what cannot be the name of a bucket.
@@ -67,9 +57,9 @@ func withBucket(dir, name string, at access, use func(*kv.Bucket) error) error {
 func bucketError(name string, code int, err error) error {
 	switch {
 	case errors.Is(err, kv.ErrBucketNotFound):
-		return &failure{exitMissing, fmt.Errorf("bucket %q: no such bucket", name)}
+		return withCode(exitMissing, fmt.Errorf("bucket %q: no such bucket", name))
 	case errors.Is(err, kv.ErrNotBucket):
-		return &failure{code, fmt.Errorf("bucket %q: the table of that name is not a bucket", name)}
+		return withCode(code, fmt.Errorf("bucket %q: the table of that name is not a bucket", name))
 	}
 	return err
 }
@@ -96,7 +86,7 @@ func makingBucket(dir, name string, at access, use func(*kv.DB, *kv.Bucket) erro
 		return err
 	})
 	if errors.Is(err, oribi.ErrNotStore) {
-		return &failure{exitFailed, err} // the directory has other content: nothing is missing
+		return withCode(exitFailed, err) // the directory has other content: nothing is missing
 	}
 	if err != nil {
 		return damageHint(dir, err)
@@ -267,22 +257,9 @@ A value that is not text, or begins with 0x, is printed as 0x and hex.`
 // noKey names a key that does not exist as the command prints keys.
 func noKey(b *kv.Bucket, key []byte, err error) error {
 	if errors.Is(err, kv.ErrNotFound) {
-		return &failure{exitMissing, fmt.Errorf("bucket %q: key %s: not found", b.Name(), keyText(key))}
+		return withCode(exitMissing, fmt.Errorf("bucket %q: key %s: not found", b.Name(), kvlines.KeyText(key)))
 	}
 	return err
-}
-
-// keyText returns a key, or the beginning of a long one, for an error.
-func keyText(key []byte) string {
-	const most = 64 // bytes
-	if len(key) <= most {
-		return string(kvlines.AppendJSON(nil, key))
-	}
-	n := most
-	for n > most-utf8.UTFMax && !utf8.RuneStart(key[n]) {
-		n--
-	}
-	return fmt.Sprintf("%s… of %d bytes", kvlines.AppendJSON(nil, key[:n]), len(key))
 }
 
 // kvRange are the flags of "kv scan" that choose keys.
@@ -468,4 +445,13 @@ func (a *app) printBuckets(cmd *cobra.Command, buckets []*kv.Bucket, form output
 		batch.Values[int64](rows.Columns[2])[i] = stats.Bytes
 	}
 	return a.printBatch(rows, form, "bytes")
+}
+
+// kvBytes parses a key or value on the command line.
+func kvBytes(what, text string) ([]byte, error) {
+	b, err := kvlines.Parse(text)
+	if err != nil {
+		return nil, usage(fmt.Errorf("%s: %w", what, err))
+	}
+	return b, nil
 }

@@ -47,7 +47,7 @@ func (a *app) kvLoad() *cobra.Command {
 			}
 			report := fmt.Sprintf("loaded %d rows\n", rows)
 			if err != nil {
-				return &reportedError{err, report}
+				return withReport(err, report)
 			}
 			_, err = io.WriteString(a.stderr, report)
 			return err
@@ -132,7 +132,7 @@ func pairError(err error) error {
 		if f, ok := errors.AsType[*failure](err); ok {
 			err = f.err
 		}
-		return &failure{exitFailed, err}
+		return withCode(exitFailed, err)
 	}
 	return err
 }

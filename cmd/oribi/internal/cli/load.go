@@ -305,7 +305,7 @@ func (a *app) load(ctx context.Context, at access, f *loadFlags, o load.Options,
 	if in.columnar == nil || !errors.Is(err, celltext.ErrNotUTF8) { // iconv converts text only
 		err = loadHint(err, result.Rows)
 	}
-	return &reportedError{err, report}
+	return withReport(err, report)
 }
 
 // whyNoRow says why no row of an input that has rows was loaded; "" if it may have none.
@@ -334,18 +334,10 @@ func (f *loadFlags) checkColumns(s *schema.Schema) (err error) {
 func loadTarget(store *oribi.Store, name string) (*oribi.Table, error) {
 	t, err := openTable(store, name)
 	if _, hinted := errors.AsType[*helped](err); errors.Is(err, oribi.ErrNoTable) && !hinted {
-		err = &helped{err, "to create the table from the file: --create --key COLUMN"}
+		err = withHelp(err, "to create the table from the file: --create --key COLUMN")
 	}
 	return t, err
 }
-
-// reportedError is an error with a report that is printed to stderr after it.
-type reportedError struct {
-	error
-	report string
-}
-
-func (e *reportedError) Unwrap() error { return e.error }
 
 // loadInput is a file that is loaded. It shows how much of it has been read.
 type loadInput struct {
@@ -450,8 +442,8 @@ func (a *app) createFor(
 	ctx context.Context, in *loadInput, f *loadFlags, o *load.Options, name string,
 ) (*oribi.Table, error) {
 	if _, err := o.Store.Table(name); err == nil {
-		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists),
-			"to load into it, omit --create and --key"}
+		return nil, withHelp(fmt.Errorf("table %q: %w", name, oribi.ErrExists),
+			"to load into it, omit --create and --key")
 	}
 	s, err := a.inferSchema(ctx, in, f, o)
 	if err == nil && in.columnar == nil {
@@ -542,8 +534,8 @@ func (f *loadFlags) decideAll(name string, columns *infer.Columns) error {
 	}
 	switch {
 	case len(columns.Names()) == 0:
-		return &helped{fmt.Errorf("%s: the file has neither rows nor columns", name),
-			"to create a table without a file: oribi table create DIR NAME --schema FILE"}
+		return withHelp(fmt.Errorf("%s: the file has neither rows nor columns", name),
+			"to create a table without a file: oribi table create DIR NAME --schema FILE")
 	case len(missing) > 0:
 		flags := ""
 		for _, column := range missing[:min(len(missing), 3)] {
@@ -552,8 +544,8 @@ func (f *loadFlags) decideAll(name string, columns *infer.Columns) error {
 		if len(missing) > 3 {
 			flags += " …"
 		}
-		return &helped{fmt.Errorf("%s: the file has no rows that show the types of its columns", name),
-			"to create the table without rows:" + flags}
+		return withHelp(fmt.Errorf("%s: the file has no rows that show the types of its columns", name),
+			"to create the table without rows:"+flags)
 	}
 	return nil
 }

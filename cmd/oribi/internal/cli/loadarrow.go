@@ -141,7 +141,7 @@ func (in *arrowInput) choose(ctx context.Context, stderr io.Writer, f *loadFlags
 		fmt.Fprintf(stderr, "note: column %q: %s\n", celltext.Printable(n.Column), n.Text)
 	}
 	if o.Fields = in.rows.Columns(); len(o.Fields) == 0 {
-		return nil, &failure{exitFailed, fmt.Errorf("%s: the file has no columns", o.Name)}
+		return nil, withCode(exitFailed, fmt.Errorf("%s: the file has no columns", o.Name))
 	}
 	o.Batches = func(yield func(*batch.RecordBatch, error) bool) {
 		for b, err := range in.rows.Batches() {
@@ -218,7 +218,7 @@ func arrowError(name string, err error) error {
 			line := &apply.LineError{Name: name, Line: int(bad.Row) + 1, Row: true,
 				Err: fmt.Errorf("column %q: %s", bad.Column, why)}
 			if errors.Is(err, arrowio.ErrNanoseconds) {
-				return &helped{line, roundTimes}
+				return withHelp(line, roundTimes)
 			}
 			return line
 		}
@@ -227,9 +227,9 @@ func arrowError(name string, err error) error {
 	err = fmt.Errorf("%s: %w", name, err)
 	switch {
 	case errors.Is(err, oribi.ErrCorrupt):
-		return &failure{exitDamage, err}
+		return withCode(exitDamage, err)
 	case errors.Is(err, oribi.ErrUnsupported):
-		return &failure{exitFailed, err}
+		return withCode(exitFailed, err)
 	}
 	return err
 }

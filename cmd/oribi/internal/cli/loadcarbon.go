@@ -68,7 +68,7 @@ func (a *app) carbonFields(t *carbondata.Table, f *loadFlags, o *load.Options) (
 // show CarbonData, what is not supported is no damage.
 func carbonLoadError(name string, err error) error {
 	if errors.Is(err, oribi.ErrUnsupported) && !errors.Is(err, oribi.ErrCorrupt) {
-		return &failure{exitFailed, err}
+		return withCode(exitFailed, err)
 	}
 	return carbonError(name, err)
 }

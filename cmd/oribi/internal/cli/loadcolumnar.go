@@ -114,8 +114,8 @@ func noteLeftOut(stderr io.Writer, column, why string) {
 
 // unsupportedColumn is the error of a column that a table cannot have.
 func unsupportedColumn(name, column, why string) error {
-	return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, column, why)},
-		"to load the other columns: --skip-unsupported, or --columns with their names"}
+	return withHelp(withCode(exitFailed, fmt.Errorf("%s: column %q: %s", name, column, why)),
+		"to load the other columns: --skip-unsupported, or --columns with their names")
 }
 
 // columnar describes the columns of a columnar input.

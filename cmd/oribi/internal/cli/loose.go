@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"compress/flate"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +42,7 @@ func looseError(name string, err error) error {
 		err = &looseFileError{name, err}
 	}
 	if errors.Is(err, oribi.ErrUnsupported) || isBadPack(err) {
-		return &failure{exitDamage, err} // of unknown kind, or not a .gz file
+		return withCode(exitDamage, err) // of unknown kind, or not a .gz file
 	}
 	return err
 }
@@ -94,59 +92,3 @@ func (a *app) openLoose(ctx context.Context, name string) (src block.Source, don
 
 // maxLooseBytes bounds a loose file that is read into memory.
 const maxLooseBytes = memoryLimit
-
-// isBadPack reports whether an error says that a .gz file is damaged or not a .gz file.
-func isBadPack(err error) bool {
-	_, malformed := errors.AsType[flate.CorruptInputError](err)
-	return malformed || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
-		errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// interruptible makes reads end when ctx does, even while the input blocks, as a terminal may. The
-// data of a read in flight is then lost.
-func interruptible(ctx context.Context, in io.Reader) io.Reader {
-	return &interruptibleReader{ctx: ctx, in: in}
-}
-
-type interruptibleReader struct {
-	ctx context.Context
-	in  io.Reader
-
-	buffer  []byte      // filled by the reading goroutine
-	rest    []byte      // part of buffer not yet returned
-	filled  chan filled // one at a time
-	failure error
-}
-
-type filled struct {
-	n   int
-	err error
-}
-
-func (r *interruptibleReader) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 && r.failure == nil {
-		r.fill()
-	}
-	n := copy(p, r.rest)
-	if r.rest = r.rest[n:]; len(r.rest) == 0 && n == 0 {
-		return 0, r.failure
-	}
-	return n, nil
-}
-
-// fill reads once.
-func (r *interruptibleReader) fill() {
-	if r.buffer == nil {
-		r.buffer, r.filled = make([]byte, 64<<10), make(chan filled, 1)
-	}
-	go func() {
-		n, err := r.in.Read(r.buffer)
-		r.filled <- filled{n, err}
-	}()
-	select {
-	case f := <-r.filled:
-		r.rest, r.failure = r.buffer[:f.n], f.err
-	case <-r.ctx.Done():
-		r.failure = r.ctx.Err()
-	}
-}

@@ -99,3 +99,15 @@ func textColumns(numbers []string, names ...string) []schema.Column {
 	}
 	return columns
 }
+
+// ended ends the output. After an error it prints what was read before, and returns that error.
+func ended(err error, out interface {
+	Flush() error
+	Close() error
+}) error {
+	if err != nil {
+		out.Flush()
+		return err
+	}
+	return out.Close()
+}

@@ -3,12 +3,8 @@ package cli
 import (
 	"cmp"
 	"container/heap"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
@@ -17,39 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// maxFirstRows is the greatest --limit of a scan in the order of a column, which keeps so many
-// rows.
-const maxFirstRows = 100_000
-
 // maxFirstBytes bounds the memory of these rows.
 const maxFirstBytes = 64 << 20
-
-// ofColumn reports whether --order names a column, and returns its name.
-func (f *selectFlags) ofColumn() (column string, ok bool) {
-	if f.order == "key" || f.order == "any" {
-		return "", false
-	}
-	if n := len(f.order); n > 2 && f.order[0] == '"' && f.order[n-1] == '"' {
-		return strings.ReplaceAll(f.order[1:n-1], `""`, `"`), true
-	}
-	return f.order, true
-}
-
-// checkOrder checks the flags of the order of table scan.
-func (f *selectFlags) checkOrder(cmd *cobra.Command) error {
-	_, ok := f.ofColumn()
-	switch {
-	case !ok && f.desc:
-		return usage(errors.New("--desc is for --order COLUMN; for descending key order: --reverse"))
-	case ok && f.reverse:
-		return usage(errors.New("--reverse is for --order key; for the order of a column: --desc"))
-	case ok && !cmd.Flags().Changed("limit"):
-		return usage(fmt.Errorf("--order: want key or any, or a column together with --limit N, not only %q", f.order))
-	case ok && f.limit > maxFirstRows:
-		return usage(fmt.Errorf("--limit: want at most %d with --order COLUMN, not %d", maxFirstRows, f.limit))
-	}
-	return nil
-}
 
 // orderColumn returns the column that --order names.
 func orderColumn(s *schema.Schema, name string) (*schema.Column, error) {

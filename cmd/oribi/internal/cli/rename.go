@@ -23,8 +23,8 @@ func (a *app) tableTruncate() *cobra.Command {
 	c := a.verb("truncate DIR NAME", "Delete all rows of a table but keep its history",
 		func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return &failure{exitRefused,
-					fmt.Errorf("table %q was not truncated: this deletes all its rows; add --yes to confirm", args[1])}
+				return withCode(exitRefused,
+					fmt.Errorf("table %q was not truncated: this deletes all its rows; add --yes to confirm", args[1]))
 			}
 			return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
 				return a.truncate(cmd.Context(), t)
@@ -41,7 +41,7 @@ func (a *app) truncate(ctx context.Context, t *oribi.Table) error {
 		result, err = t.Truncate(ctx, oribi.InPieces())
 	}
 	if err != nil && result.Rows > 0 {
-		return &helped{err, fmt.Sprintf("deleted %d rows; the same command deletes the rest", result.Rows)}
+		return withHelp(err, fmt.Sprintf("deleted %d rows; the same command deletes the rest", result.Rows))
 	}
 	if err == nil {
 		fmt.Fprintf(a.stderr, "deleted %d rows\n", result.Rows)

@@ -46,7 +46,7 @@ func (a *app) changeRow(cmd *cobra.Command, args []string, kind oribi.Op, cellLi
 		ts, err := b.Commit(cmd.Context())
 		switch {
 		case errors.Is(err, oribi.ErrNotFound):
-			return &failure{exitMissing, apply.RowCause(err)}
+			return withCode(exitMissing, apply.RowCause(err))
 		case errors.Is(err, oribi.ErrRow):
 			return cellHint(usage(apply.RowCause(err)))
 		case err != nil:

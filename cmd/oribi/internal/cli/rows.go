@@ -102,18 +102,18 @@ func (a *app) ask(ctx context.Context, rows int64, what string) error {
 			return nil
 		}
 	}
-	return &failure{exitRefused, errors.New("nothing was changed")}
+	return withCode(exitRefused, errors.New("nothing was changed"))
 }
 
 // printBulk prints the result of a bulk call, or returns its error with the next step for the user.
 func (a *app) printBulk(res oribi.BulkResult, err error) error {
 	switch {
 	case errors.Is(err, oribi.ErrBatchTooLarge):
-		return &helped{err, "nothing was changed; --in-pieces commits several write batches, one after the other, " +
-			"each of them atomic"}
+		return withHelp(err, "nothing was changed; --in-pieces commits several write batches, one after the other, "+
+			"each of them atomic")
 	case err != nil && res.Rows > 0:
-		return &helped{err, fmt.Sprintf("%d rows were changed before, in complete write batches; the same command "+
-			"changes the others", res.Rows)}
+		return withHelp(err, fmt.Sprintf("%d rows were changed before, in complete write batches; the same command "+
+			"changes the others", res.Rows))
 	case err != nil:
 		return err
 	case res.Rows == 0:

@@ -60,7 +60,7 @@ func (a *app) storeDump() *cobra.Command {
 				}
 			}
 			if d.findings > 0 {
-				return &failure{exitDamage, fmt.Errorf("%s: findings: %d", args[0], d.findings)}
+				return withCode(exitDamage, fmt.Errorf("%s: findings: %d", args[0], d.findings))
 			}
 			return nil
 		})

@@ -6,43 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
 	"strings"
-	"syscall"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 )
-
-// errReaderGone means that the reader of our output has closed it, as head does. It is not a
-// failure.
-var errReaderGone = errors.New("the reader closed the output")
-
-// stdout is where data is printed. Once its reader has gone, every write returns errReaderGone.
-type stdout struct{ out io.Writer }
-
-func (o *stdout) Write(p []byte) (int, error) {
-	n, err := o.out.Write(p)
-	if isGone(err) {
-		return n, errReaderGone
-	}
-	if err != nil {
-		return n, &outputError{err}
-	}
-	return n, nil
-}
-
-// outputError is a failure to write to stdout.
-type outputError struct{ err error }
-
-func (e *outputError) Error() string { return "output: " + e.err.Error() }
-func (e *outputError) Unwrap() error { return e.err }
-
-// isGone reports whether err is the error of a write to a pipe without a reader.
-func isGone(err error) bool {
-	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // of Windows
-	return errors.Is(err, syscall.EPIPE) ||
-		runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
-}
 
 // openInput opens a file for reading: "-" is stdin, and a file whose name ends in .gz is unpacked.
 // Its errors are *fs.PathError.

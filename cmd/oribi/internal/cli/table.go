@@ -64,8 +64,8 @@ func (a *app) tableDrop() *cobra.Command {
 	var yes bool
 	c := a.verb("drop DIR NAME", "Remove a table with all its rows", func(cmd *cobra.Command, args []string) error {
 		if !yes {
-			return &failure{exitRefused,
-				fmt.Errorf("table %q was not dropped: this cannot be undone; add --yes to drop it", args[1])}
+			return withCode(exitRefused,
+				fmt.Errorf("table %q was not dropped: this cannot be undone; add --yes to drop it", args[1]))
 		}
 		return withStore(args[0], writing(cmd), func(store *oribi.Store) error { return store.DropTable(args[1]) })
 	})

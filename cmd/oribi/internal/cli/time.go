@@ -2,14 +2,12 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi/internal/when"
-	"github.com/oribi-db/oribi/mvcc"
 )
 
 // time converts between timestamps and clock time.
@@ -35,17 +33,4 @@ func (a *app) time() *cobra.Command {
 	})
 	formatFlag(c, &format)
 	return c
-}
-
-// clockTime returns the microsecond of a timestamp as RFC 3339 of constant width.
-func clockTime(ts mvcc.Timestamp) string {
-	return ts.Time().UTC().Format(clockForm)
-}
-
-// clockForm is RFC 3339 with microseconds, in UTC.
-const clockForm = "2006-01-02T15:04:05.000000Z"
-
-// timeFlag adds a flag that names a point in time.
-func timeFlag(c *cobra.Command, value *string, name, initial, use string) {
-	c.Flags().StringVar(value, name, initial, fmt.Sprintf("%s: %s; times without a zone are UTC", use, when.Points))
 }

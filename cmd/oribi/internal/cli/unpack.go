@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"compress/flate"
 	"errors"
 	"fmt"
 	"io"
@@ -164,4 +165,11 @@ func (u *unpacked) Read(p []byte) (int, error) {
 func (u *unpacked) Close() error {
 	u.once.Do(func() { close(u.stop) })
 	return u.file.Close()
+}
+
+// isBadPack reports whether an error says that a .gz file is damaged or not a .gz file.
+func isBadPack(err error) bool {
+	_, malformed := errors.AsType[flate.CorruptInputError](err)
+	return malformed || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
 }

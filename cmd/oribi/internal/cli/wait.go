@@ -1,26 +1,6 @@
 package cli
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"time"
-
-	"github.com/spf13/cobra"
-
-	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/when"
-)
-
-// access is how a command opens a store: to read it, next to a writer, or to change it, for which
-// it waits for the lock.
-type access struct {
-	readOnly bool
-	ctx      context.Context
-	wait     time.Duration // for the lock of another process
-}
-
-var reading = access{readOnly: true}
+import "github.com/spf13/cobra"
 
 // writers are the commands that change a store or a repository. They have the flag --wait.
 var writers = []string{
@@ -41,67 +21,6 @@ func waitFlags(root *cobra.Command) {
 		if of[verb.CommandPath()] {
 			verb.Flags().String("wait", "0s",
 				"wait so long, for example 30s, if another process has locked the store, instead of failing at once")
-		}
-	}
-}
-
-// writing returns the access of a command that changes a store, which is one of writers.
-func writing(cmd *cobra.Command) access {
-	word := cmd.Flags().Lookup("wait").Value.String()
-	wait, err := parseWait(word)
-	if err != nil {
-		panic(fmt.Sprintf("cli: --wait %s was not checked: %v", word, err))
-	}
-	return access{ctx: cmd.Context(), wait: wait}
-}
-
-// checkWait reports a malformed value of --wait.
-func checkWait(cmd *cobra.Command) error {
-	f := cmd.Flags().Lookup("wait")
-	if f == nil {
-		return nil
-	}
-	_, err := parseWait(f.Value.String())
-	return err
-}
-
-// parseWait parses a duration: 30s, 5m, 2h, 1d, forever, or one of Go's such as 1m30s and 500ms.
-func parseWait(word string) (time.Duration, error) {
-	if d, err := time.ParseDuration(word); err == nil && d >= 0 {
-		return d, nil
-	}
-	d, err := when.ParseAge(word)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("--wait: %q is not a duration: want one such as 30s, 5m, 2h, or forever", word)
-	case d == when.Forever:
-		return 1<<63 - 1, nil
-	}
-	return d, nil
-}
-
-const (
-	firstPause   = 5 * time.Millisecond
-	longestPause = 250 * time.Millisecond
-)
-
-// open calls try, which opens something, until it is not locked by another process or the time to
-// wait is over.
-func (a access) open(try func() error) error {
-	begin := time.Now()
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		err := try()
-		if a.wait == 0 || !errors.Is(err, oribi.ErrLocked) {
-			return err
-		}
-		left := a.wait - time.Since(begin)
-		if left <= 0 {
-			return fmt.Errorf("%w; it stayed so for %v", err, a.wait)
-		}
-		select {
-		case <-a.ctx.Done():
-			return a.ctx.Err()
-		case <-time.After(min(pause, left)):
 		}
 	}
 }

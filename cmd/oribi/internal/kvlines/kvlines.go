@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
@@ -123,4 +124,17 @@ func header(r *csvin.Reader) (key int, err error) {
 		return 1, nil
 	}
 	return -1, fmt.Errorf("the header has the names %q, want key and value", names)
+}
+
+// KeyText returns a key, or the beginning of a long one, for an error.
+func KeyText(key []byte) string {
+	const most = 64 // bytes
+	if len(key) <= most {
+		return string(AppendJSON(nil, key))
+	}
+	n := most
+	for n > most-utf8.UTFMax && !utf8.RuneStart(key[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s… of %d bytes", AppendJSON(nil, key[:n]), len(key))
 }

@@ -152,3 +152,19 @@ func liveByDefinition(cells []hfile.Cell) (rows []string) {
 	}
 	return rows
 }
+
+// An error shows the beginning of a long key, without cutting a character.
+func TestTextOfLongKeys(t *testing.T) {
+	for key, want := range map[string]string{
+		strings.Repeat("k", 64):        `"` + strings.Repeat("k", 64) + `"`,
+		strings.Repeat("k", 65):        `"` + strings.Repeat("k", 64) + `"… of 65 bytes`,
+		strings.Repeat("k", 63) + "éé": `"` + strings.Repeat("k", 63) + `"… of 67 bytes`,
+		strings.Repeat("\xff", 70):     `"0x` + strings.Repeat("ff", 64) + `"… of 70 bytes`,
+		strings.Repeat("k", 50) + strings.Repeat("\xbf", 20): `"0x` +
+			strings.Repeat("6b", 50) + strings.Repeat("bf", 10) + `"… of 70 bytes`,
+	} {
+		if got := KeyText([]byte(key)); got != want {
+			t.Errorf("%q: %s, want %s", key, got, want)
+		}
+	}
+}

@@ -14,41 +14,19 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// openTable opens an existing table. The error for a missing one in an empty store says how to
-// create a table.
-func openTable(store *oribi.Store, name string) (*oribi.Table, error) {
-	t, err := store.Table(name)
-	if errors.Is(err, oribi.ErrNoTable) && len(store.Tables()) == 0 {
-		err = &helped{err, "the store has no tables; to create one from a file: oribi table load DIR NAME FILE " +
-			"--create --key COLUMN"}
-	}
-	return t, err
-}
-
-// damageHint suggests what to do about a damaged store.
-func damageHint(dir string, err error) error {
-	_, hinted := errors.AsType[*helped](err)
-	_, other := errors.AsType[*failure](err) // of an input
-	if hinted || other || !errors.Is(err, oribi.ErrCorrupt) {
-		return err
-	}
-	return &helped{err, "keep a copy of " + dir + "; oribi store verify " + dir +
-		" lists what is damaged; restore a backup, or save what can be read: oribi store salvage " + dir + " OUT"}
-}
-
 // loadHint suggests what to do about a load that failed when a number of rows was loaded.
 func loadHint(err error, rows int64) error {
 	switch {
 	case errors.Is(err, oribi.ErrKeyExists):
-		return &helped{err, "to load the rest of a file: --mode insert_ignore; to replace rows: --mode upsert"}
+		return withHelp(err, "to load the rest of a file: --mode insert_ignore; to replace rows: --mode upsert")
 	case errors.Is(err, context.Canceled) && rows > 0:
-		return &helped{err, "to load the rest of the file, without --create: --mode insert_ignore"}
+		return withHelp(err, "to load the rest of the file, without --create: --mode insert_ignore")
 	case errors.Is(err, fault.ErrCellLimit):
 		return cellHint(err)
 	case isNames(err):
-		return &helped{err, "to name the columns: --header " + headerOf(err)}
+		return withHelp(err, "to name the columns: --header "+headerOf(err))
 	case errors.Is(err, celltext.ErrNotUTF8):
-		return &helped{err, "convert the file to UTF-8 first, for example: iconv -f ISO-8859-1 -t UTF-8 FILE"}
+		return withHelp(err, "convert the file to UTF-8 first, for example: iconv -f ISO-8859-1 -t UTF-8 FILE")
 	}
 	return err
 }

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/oribi-db/oribi/internal/instore"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// makeOutput creates or truncates the file that a flag names; - is stdout. It refuses the input
+// file, which would be truncated before it is read.
+func (a *app) makeOutput(flag, name, input, dir string) (io.WriteCloser, error) {
+	if name == "-" {
+		return &lastingOutput{a.stdout}, nil
+	}
+	if out, err := os.Stat(name); err == nil {
+		if in, err := statInput(a.stdin, input); err == nil && os.SameFile(in, out) {
+			return nil, usage(fmt.Errorf("--%s: %s is the input", flag, name))
+		}
+	}
+	if err := instore.Check(vfs.OS, name, dir); err != nil {
+		return nil, usage(fmt.Errorf("--%s: %w", flag, err))
+	}
+	return os.Create(name)
+}
+
+// statInput returns the file info of the input, also of a redirected stdin.
+func statInput(stdin io.Reader, name string) (os.FileInfo, error) {
+	if f, ok := stdin.(*os.File); ok && name == "-" {
+		return f.Stat()
+	}
+	return os.Stat(name)
+}
+
+// lastingOutput ignores a closed reader: batches are applied even if their timestamps can no longer
+// be printed.
+type lastingOutput struct{ *stdout }
+
+func (l *lastingOutput) Write(p []byte) (int, error) {
+	n, err := l.stdout.Write(p)
+	if errors.Is(err, errReaderGone) {
+		return len(p), nil
+	}
+	return n, err
+}
+
+func (l *lastingOutput) Close() error { return nil }
+
+// newFile creates a file that must not exist, and fills it. After an error the file is removed.
+func newFile(name string, fill func(out io.Writer) error) (err error) {
+	if err := instore.Check(vfs.OS, name); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			os.Remove(name)
+		}
+	}()
+	out := bufio.NewWriterSize(f, 256<<10)
+	if err := fill(out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
