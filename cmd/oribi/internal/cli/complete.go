@@ -232,23 +232,23 @@ func completeBucket(_ *cobra.Command, args []string, _ string) (list []string, _
 // completeFlags completes the values of the flags of all verbs. Cobra keeps these functions, and
 // with them all commands of root, until the process exits: a run calls this only to complete.
 func completeFlags(root *cobra.Command) {
-	for _, verb := range leaves(root) {
+	for _, leaf := range leaves(root) {
 		completers := flagCompleters()
-		maps.Copy(completers, nounCompleters(verb.Parent().Name()))
-		if verb.CommandPath() == "oribi table export" {
+		maps.Copy(completers, nounCompleters(leaf.Parent().Name()))
+		if leaf.CommandPath() == "oribi table export" {
 			completers["format"], completers["long-string-columns"] = words(nearest.Keys(exportFormats)...),
 				completeColumns
 			completers["compression"] = words("zstd", "snappy", "gzip", "none")
 		}
-		if verb.Name() == "agg" {
+		if leaf.Name() == "agg" {
 			completers["by"] = completeColumns
 		}
-		if strings.Contains(verb.Use, " FS WHAT") {
-			verb.ValidArgsFunction = completeTablets(verb.ValidArgsFunction)
+		if strings.Contains(leaf.Use, " FS WHAT") {
+			leaf.ValidArgsFunction = completeTablets(leaf.ValidArgsFunction)
 		}
 		for name, complete := range completers {
-			if verb.Flags().Lookup(name) != nil {
-				_ = verb.RegisterFlagCompletionFunc(name, complete) // the flag exists
+			if leaf.Flags().Lookup(name) != nil {
+				_ = leaf.RegisterFlagCompletionFunc(name, complete) // the flag exists
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func (o *stdout) Write(p []byte) (int, error) {
 		return n, errReaderGone
 	}
 	if err != nil {
-		return n, &outputError{err}
+		return n, &outputError{err: err}
 	}
 	return n, nil
 }

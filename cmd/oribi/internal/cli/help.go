@@ -29,9 +29,9 @@ func nearestCommand(parent *cobra.Command, word string) string {
 	for _, c := range parent.Commands() {
 		names = append(names, c.Name())
 		if c.HasSubCommands() {
-			for _, verb := range c.Commands() {
-				if verb.Name() == word {
-					return verb.CommandPath()
+			for _, leaf := range c.Commands() {
+				if leaf.Name() == word {
+					return leaf.CommandPath()
 				}
 			}
 		}
@@ -168,16 +168,16 @@ func (a *app) printHelp(c *cobra.Command) error {
 func (a *app) describeAll(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "%s\n\n", c.Short)
 	width := 0
-	for _, verb := range leaves(c) {
-		width = max(width, len(usageLine(verb)))
+	for _, leaf := range leaves(c) {
+		width = max(width, len(usageLine(leaf)))
 	}
 	noun := ""
-	for _, verb := range leaves(c) {
-		if p := verb.Parent().Name(); p != noun && noun != "" && !c.HasParent() {
+	for _, leaf := range leaves(c) {
+		if p := leaf.Parent().Name(); p != noun && noun != "" && !c.HasParent() {
 			b.WriteString("\n")
 		}
-		noun = verb.Parent().Name()
-		fmt.Fprintf(b, "  %-*s  %s\n", width, usageLine(verb), hang(verb.Short, width+4, a.helpWidth()))
+		noun = leaf.Parent().Name()
+		fmt.Fprintf(b, "  %-*s  %s\n", width, usageLine(leaf), hang(leaf.Short, width+4, a.helpWidth()))
 	}
 	if c.HasParent() {
 		fmt.Fprintf(b, "\n%s VERB describes one verb.\n", helpLine(c))

@@ -28,7 +28,7 @@ import (
 
 // withKudu opens the directories of a Kudu server. Its warnings go to stderr.
 func (a *app) withKudu(dir string, use func(*kudu.Directory) error) error {
-	d, err := kudu.Open(dir, kudu.Options{Warn: a.warnKudu})
+	d, err := kudu.Open(dir, kudu.Options{Warn: a.kuduWarnings()})
 	if err == nil {
 		err = errors.Join(use(d), d.Close())
 	}
@@ -38,9 +38,9 @@ func (a *app) withKudu(dir string, use func(*kudu.Directory) error) error {
 	return err
 }
 
-// warnKudu prints a warning to stderr.
-func (a *app) warnKudu(text string) {
-	fmt.Fprintf(a.stderr, "oribi: warning: %s\n", celltext.Printable(text))
+// kuduWarnings returns a function that prints a warning to stderr.
+func (a *app) kuduWarnings() func(text string) {
+	return func(text string) { fmt.Fprintf(a.stderr, "oribi: warning: %s\n", celltext.Printable(text)) }
 }
 
 // withKuduTable opens a table or tablet of a Kudu server.

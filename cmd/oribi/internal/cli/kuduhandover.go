@@ -28,7 +28,7 @@ func (a *app) kuduInstall() *cobra.Command {
 	c := a.verb("install DIR NAME FS TABLET",
 		"Put a table, with its history, into an empty tablet of a stopped Kudu tablet server",
 		func(cmd *cobra.Command, args []string) error {
-			o.Warn = a.warnKudu
+			o.Warn = a.kuduWarnings()
 			return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
 				r, err := handover.Install(cmd.Context(), t, args[2], args[3], o)
 				if errors.Is(err, handover.ErrUnsupported) && unsupportedKudu(args[2]) {

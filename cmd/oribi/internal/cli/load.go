@@ -355,7 +355,7 @@ type loadInput struct {
 
 func (a *app) openLoad(ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error) {
 	if o.Format == load.Batches {
-		return f.columnar.open(a, ctx, f, o)
+		return f.columnar.open(ctx, a, f, o)
 	}
 	name := o.Name
 	in := &loadInput{app: a, name: name,

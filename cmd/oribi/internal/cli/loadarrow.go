@@ -39,7 +39,7 @@ func (in *arrowInput) Close() error {
 }
 
 // openArrowLoad opens the Parquet or Arrow that is loaded.
-func (a *app) openArrowLoad(ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error) {
+func openArrowLoad(ctx context.Context, a *app, f *loadFlags, o *load.Options) (*loadInput, error) {
 	in, whole, err := a.openArrow(ctx, f.columnar, o.Name)
 	if err != nil {
 		return nil, arrowError(o.Name, err)

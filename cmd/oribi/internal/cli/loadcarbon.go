@@ -15,7 +15,7 @@ import (
 )
 
 // openCarbonLoad opens the CarbonData that is loaded.
-func (a *app) openCarbonLoad(ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error) {
+func openCarbonLoad(ctx context.Context, a *app, f *loadFlags, o *load.Options) (*loadInput, error) {
 	t, err := carbondata.Open(o.Name)
 	if err != nil {
 		return nil, carbonLoadError(o.Name, err)

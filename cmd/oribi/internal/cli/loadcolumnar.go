@@ -24,7 +24,7 @@ type columnarFormat struct {
 	name     string
 	suffixes []string // of files
 	stream   bool     // stdin and .gz files are read, too
-	open     func(a *app, ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error)
+	open     func(ctx context.Context, a *app, f *loadFlags, o *load.Options) (*loadInput, error)
 }
 
 // parquetName is the name of Parquet among them.
@@ -32,10 +32,10 @@ const parquetName = "Parquet"
 
 // columnarFormats are these formats, by their names in --input-format.
 var columnarFormats = map[string]*columnarFormat{
-	"parquet": {name: parquetName, suffixes: []string{".parquet", ".pq"}, open: (*app).openArrowLoad},
+	"parquet": {name: parquetName, suffixes: []string{".parquet", ".pq"}, open: openArrowLoad},
 	"arrow": {name: "Arrow", suffixes: []string{".arrow", ".arrows", ".feather"},
-		stream: true, open: (*app).openArrowLoad},
-	"carbondata": {name: "CarbonData", suffixes: []string{".carbondata"}, open: (*app).openCarbonLoad},
+		stream: true, open: openArrowLoad},
+	"carbondata": {name: "CarbonData", suffixes: []string{".carbondata"}, open: openCarbonLoad},
 }
 
 // inputFormats returns the names of all formats of input.

@@ -38,10 +38,10 @@ func statInput(stdin io.Reader, name string) (os.FileInfo, error) {
 
 // lastingOutput ignores a closed reader: batches are applied even if their timestamps can no longer
 // be printed.
-type lastingOutput struct{ *stdout }
+type lastingOutput struct{ out *stdout }
 
 func (l *lastingOutput) Write(p []byte) (int, error) {
-	n, err := l.stdout.Write(p)
+	n, err := l.out.Write(p)
 	if errors.Is(err, errReaderGone) {
 		return len(p), nil
 	}

@@ -36,7 +36,8 @@ func TestTruncateDeletesMoreRowsThanFitOneWriteBatch(t *testing.T) {
 		t.Fatal("the rows fit one write batch: the test needs more")
 	}
 	var errs bytes.Buffer
-	if err := (&app{stderr: &errs}).truncate(t.Context(), table); err != nil {
+	a := &app{stderr: &errs}
+	if err := a.truncate(t.Context(), table); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := table.Count(t.Context()); n != 0 || err != nil || errs.String() != "deleted 120000 rows\n" {

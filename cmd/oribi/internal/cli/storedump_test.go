@@ -15,7 +15,8 @@ func TestStoreDumpNextToAWriter(t *testing.T) {
 	}
 	defer store.Close()
 	var out, errs bytes.Buffer
-	code := (&app{stdout: &stdout{out: &out}, stderr: &errs}).run(t.Context(), []string{"store", "dump", dir})
+	a := &app{stdout: &stdout{out: &out}, stderr: &errs}
+	code := a.run(t.Context(), []string{"store", "dump", dir})
 	if code != exitDone || out.Len() == 0 || errs.Len() > 0 {
 		t.Errorf("exit code %d, stdout of %d bytes, stderr %q", code, out.Len(), errs.String())
 	}
