@@ -17,6 +17,8 @@ import (
 
 	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -267,7 +269,7 @@ func TestCarbonWriteKeepsGoldenRows(t *testing.T) {
 		args := append([]string{"carbondata", "write", "--schema", columns, "--values", rows, out},
 			forms[n%len(forms)]...)
 		if g.Name == "string-null-word" { // its VARCHAR that reads as NULL cannot be written
-			if _, errs, code := command(nil, args...); code != exitFailed ||
+			if _, errs, code := command(nil, args...); code != exit.Failed ||
 				!strings.Contains(errs, `rows.gz:1: column "t": NULL`) {
 				t.Errorf("exit code %d: %s", code, errs)
 			}
@@ -325,10 +327,10 @@ func TestCarbonWriteIsInterrupted(t *testing.T) {
 	// There is a check for each row that is read, and after that one for each 1024 that are sorted.
 	for _, asked := range []int{0, 1, most / 2, most, most + 10} {
 		var errs bytes.Buffer
-		a := &app{stdout: &stdout{out: io.Discard}, stderr: &errs}
-		code := a.run(newCountdown(asked),
+		a := &console.Console{Stdout: &console.Stdout{Out: io.Discard}, Stderr: &errs}
+		code := run(newCountdown(asked), a,
 			[]string{"carbondata", "write", "--schema", columns, "--values", rows, "--sort-columns", "n", out})
-		if code != exitInterrupted || errs.String() != "oribi: interrupted\n" {
+		if code != exit.Interrupted || errs.String() != "oribi: interrupted\n" {
 			t.Errorf("canceled at check %d: exit code %d: %s", asked, code, errs.String())
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 2 {
@@ -381,7 +383,7 @@ func TestMalformedCarbonDataIsDamage(t *testing.T) {
 				if code == 0 && m.Required != "error" {
 					continue
 				}
-				if code != exitDamage || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, m.Name) {
+				if code != exit.Damage || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, m.Name) {
 					t.Errorf("oribi %s: exit code %d: %s", strings.Join(verbs[i], " "), code, errs)
 				}
 			}
@@ -405,12 +407,12 @@ func TestCarbonVerbsExitQuietlyWhenReaderCloses(t *testing.T) {
 	for _, verb := range carbonVerbs(folder) {
 		for _, format := range []string{"table", "csv", "jsonl", "json"} {
 			var errs bytes.Buffer
-			a := &app{stdout: &stdout{out: goneReader{}}, stderr: &errs}
+			a := &console.Console{Stdout: &console.Stdout{Out: goneReader{}}, Stderr: &errs}
 			args := slices.Clone(verb)
 			if verb[1] != "verify" {
 				args = append(args, "--format", format)
 			}
-			if code := a.run(context.Background(), args); code != 0 || errs.Len() > 0 {
+			if code := run(context.Background(), a, args); code != 0 || errs.Len() > 0 {
 				t.Errorf("oribi %s: exit code %d: %s", strings.Join(args, " "), code, errs.String())
 			}
 		}
@@ -427,8 +429,8 @@ func TestCarbonVerbsAreInterrupted(t *testing.T) {
 func interrupt(t *testing.T, args ...string) {
 	for asked := 0; ; asked++ {
 		var out, errs bytes.Buffer
-		a := &app{stdout: &stdout{out: &out}, stderr: &errs}
-		code := a.run(newCountdown(asked), args)
+		a := &console.Console{Stdout: &console.Stdout{Out: &out}, Stderr: &errs}
+		code := run(newCountdown(asked), a, args)
 		if n := out.Len(); n > 0 && out.Bytes()[n-1] != '\n' {
 			t.Fatalf("%s, canceled at check %d: part of a line", args[1], asked)
 		}
@@ -438,7 +440,7 @@ func interrupt(t *testing.T, args ...string) {
 			}
 			return
 		}
-		if code != exitInterrupted || errs.String() != "oribi: interrupted\n" {
+		if code != exit.Interrupted || errs.String() != "oribi: interrupted\n" {
 			t.Fatalf("%s, canceled at check %d: exit code %d: %s", args[1], asked, code, errs.String())
 		}
 	}
@@ -451,7 +453,7 @@ func TestCarbonPathsWithoutDataAreNoDamage(t *testing.T) {
 		{filepath.Join(dir, "missing"), "no such file"}, {dir, "no files *.carbondata"}} {
 		for _, verb := range carbonVerbs(c.path) {
 			out, errs, code := command(nil, verb...)
-			if code != exitFailed || out != "" || !strings.Contains(errs, c.want) {
+			if code != exit.Failed || out != "" || !strings.Contains(errs, c.want) {
 				t.Errorf("oribi %s: exit code %d: %s", strings.Join(verb, " "), code, errs)
 			}
 		}
@@ -490,7 +492,7 @@ func TestCarbonDumpRefusesWrongFlags(t *testing.T) {
 		{[]string{"--format", "xml"}, `--format: unknown format "xml"`},
 	} {
 		out, errs, code := command(nil, append([]string{"carbondata", "dump", folder}, c.args...)...)
-		if code != exitUsage || out != "" || !strings.HasPrefix(errs, "oribi: "+c.want) {
+		if code != exit.Misused || out != "" || !strings.HasPrefix(errs, "oribi: "+c.want) {
 			t.Errorf("%s: exit code %d: %s", strings.Join(c.args, " "), code, errs)
 		}
 	}
@@ -548,7 +550,7 @@ func TestCarbonFiltersOfNestedColumns(t *testing.T) {
 		}
 	}
 	for flag, filter := range map[string]string{"--where": "tail = 1", "--filter-json": `["tail","=",1]`} {
-		if _, errs, code := command(nil, "carbondata", "dump", folder, flag, filter); code != exitUsage ||
+		if _, errs, code := command(nil, "carbondata", "dump", folder, flag, filter); code != exit.Misused ||
 			!strings.HasPrefix(errs, "oribi: "+flag+`: column "tail": `) {
 			t.Errorf("%s: exit code %d: %s", filter, code, errs)
 		}

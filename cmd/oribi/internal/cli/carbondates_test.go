@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 )
 
 // TestCarbonDataHasTheDatesOfItsText writes, loads, and exports dates before 1582, and refuses
@@ -59,7 +61,7 @@ func TestCarbonDataHasTheDatesOfItsText(t *testing.T) {
 	put(t, rows, text+row("6", "1582-10-10", "0"))
 	message, code := "", 0
 	if _, message, code = command(nil, "carbondata", "write", "--schema", columns, "--values", rows,
-		filepath.Join(dir, "bad")); code != exitFailed || !strings.HasSuffix(message,
+		filepath.Join(dir, "bad")); code != exit.Failed || !strings.HasSuffix(message,
 		`rows.jsonl:6: column "d": 1582-10-10: CarbonData does not have this date: in its calendar 1582-10-15 follows 1582-10-04`+"\n") {
 		t.Errorf("exit code %d: %s", code, message)
 	}
@@ -73,7 +75,7 @@ func TestLoadOfJulianDates(t *testing.T) {
 	for _, args := range [][]string{{"carbondata", "dump", folder}, {"carbondata", "dump", folder, "--format", "table"},
 		{"table", "load", store, "t", folder, "--create", "--key", "id"}} {
 		_, errs, code := command(nil, args...)
-		if code != exitFailed || !strings.Contains(errs, "oribi: "+folder+want) || !strings.Contains(errs, "--where") ||
+		if code != exit.Failed || !strings.Contains(errs, "oribi: "+folder+want) || !strings.Contains(errs, "--where") ||
 			!strings.Contains(errs, "--columns") || strings.Contains(errs, "corrupt") {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}

@@ -1,7 +1,7 @@
 // Package cli is the command line of oribi: its verbs, its flags, its exit codes.
 //
 // Each verb parses its arguments, opens the store, and leaves the work to the store and to the
-// packages next to this one. The error that a verb returns determines the exit code, in exitCode
+// packages next to this one. The error that a verb returns determines the exit code, in Code
 // alone.
 package cli
 
@@ -17,6 +17,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/oribi-db/oribi/cmd/oribi/internal/access"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/carboncmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exportcmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/filecmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/hfilecmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/kuducmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/kvcmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/labcmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/loadcmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/storecmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/tablecmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 	"github.com/oribi-db/oribi/internal/celltext"
 )
 
@@ -33,36 +47,36 @@ func Main(args []string, in, out, errs *os.File) int {
 
 // Run is Main without the handling of signals: the run ends when ctx is canceled.
 func Run(ctx context.Context, args []string, in, out, errs *os.File) int {
-	a := &app{stdin: in, stdout: &stdout{out: out}, stderr: errs, file: out, errFile: errs}
-	return a.run(ctx, args)
+	a := &console.Console{Stdin: in, Stdout: &console.Stdout{Out: out}, Stderr: errs, File: out, ErrFile: errs}
+	return run(ctx, a, args)
 }
 
-func (a *app) run(ctx context.Context, args []string) int {
+func run(ctx context.Context, a *console.Console, args []string) int {
 	limitMemory()
-	root := a.commands()
+	root := commands(a)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		completeFlags(root)
 	}
 	root.SetArgs(args)
-	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !a.started {
-		err = usage(err)
+	if err != nil && !a.Started {
+		err = exit.Usage(err)
 	}
 	if err == nil {
-		err = a.helpErr
+		err = a.HelpErr
 	}
-	code := exitCode(err)
+	code := exit.Code(err)
 	if code != 0 {
-		fmt.Fprintf(a.stderr, "oribi: %s\n", message(err, code))
-		if h, ok := errors.AsType[*helped](err); ok {
-			fmt.Fprintf(a.stderr, "%s\n", celltext.Printable(h.help))
+		fmt.Fprintf(a.Stderr, "oribi: %s\n", exit.Message(err, code))
+		if h, ok := errors.AsType[*exit.Helped](err); ok {
+			fmt.Fprintf(a.Stderr, "%s\n", celltext.Printable(h.Help))
 		}
 	}
-	if e, ok := errors.AsType[*reportedError](err); ok {
-		io.WriteString(a.stderr, e.report)
+	if e, ok := errors.AsType[*exit.Reported](err); ok {
+		io.WriteString(a.Stderr, e.Report)
 	}
 	return code
 }
@@ -75,12 +89,12 @@ const heapRatio = 2
 // GOMEMLIMIT.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(heapRatio * memoryLimit)
+		debug.SetMemoryLimit(heapRatio * access.MemoryLimit)
 	}
 }
 
 // commands builds the tree of nouns and verbs.
-func (a *app) commands() *cobra.Command {
+func commands(a *console.Console) *cobra.Command {
 	cobra.EnableCommandSorting = false // help lists them in the order of this function
 	version := false
 	root := &cobra.Command{
@@ -96,55 +110,60 @@ func (a *app) commands() *cobra.Command {
 				return unknown(cmd, args[0])
 			}
 			if version {
-				return a.printVersion()
+				return printVersion(a)
 			}
-			return a.printHelp(cmd)
+			return printHelp(a, cmd)
 		},
 	}
-	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "show no progress on a terminal")
+	root.PersistentFlags().BoolVar(&a.Quiet, "quiet", false, "show no progress on a terminal")
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.AddCommand(
-		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeDump(),
-			a.storeVerify(), a.storeCheckpoint(),
-			a.storeBackup(), a.storeBackups(), a.storeRestore(), a.storePrune(), a.storeSalvage()),
-		a.noun("table", "Create, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(),
-			a.tableAlter(), a.tableRename(), a.tableTruncate(), a.tableDrop(),
-			a.tableScan(), a.tableGet(), a.tableCount(), a.tableAgg(), a.tablePut(), a.tableUpdate(), a.tableDelete(),
-			a.tableRestore(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLayout(),
-			a.tableLoad(), a.tableExport(), a.tableExtract()),
-		a.noun("kv", "Store keys and values in buckets", a.kvPut(), a.kvGet(), a.kvDelete(), a.kvScan(), a.kvHistory(),
-			a.kvLoad(), a.kvExport(), a.kvBuckets()),
-		a.noun("cfile", "Read and write column files", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),
-			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),
-		a.noun("bloom", "Read bloom files", a.bloomInfo(), a.bloomProbe()),
-		a.noun("delta", "Read delta files", a.deltaDump()),
-		a.noun("hfile", "Read and write HFiles of HBase and Hudi", a.hfileInfo(), a.hfileDump(),
-			a.hfileSeek(), a.hfileProbe(),
-			a.hfileVerify(), a.hfileWrite()),
-		a.noun("carbondata", "Read and write Apache CarbonData: files, folders, and tables", a.carbonInfo(),
-			a.carbonSchema(), a.carbonDump(), a.carbonVerify(), a.carbonWrite()),
-		a.noun("kudu", "Read the directories of Apache Kudu tablet servers, and make tablets there", a.kuduList(),
-			a.kuduDescribe(), a.kuduScan(), a.kuduDiff(), a.kuduHistory(), a.kuduVerify(), a.kuduImport(),
-			a.kuduExport(), a.kuduInstall()),
-		a.noun("lab", "Compare compaction policies by experiments", a.labRun(), a.labPolicies(),
-			a.labWorkloads(), a.labScore()),
-		a.inspect(), a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
+		noun(a, "store", "Make, describe, and check stores", storecmd.Init(a), storecmd.Info(a), storecmd.Du(a),
+			storecmd.Dump(a),
+			storecmd.Verify(a), storecmd.Checkpoint(a),
+			storecmd.Backup(a), storecmd.Backups(a), storecmd.Restore(a), storecmd.Prune(a), storecmd.Salvage(a)),
+		noun(a, "table", "Create, list, read, and change tables", tablecmd.Create(a), tablecmd.List(a), tablecmd.Describe(a),
+			tablecmd.Alter(a), tablecmd.Rename(a), tablecmd.Truncate(a), tablecmd.Drop(a),
+			tablecmd.Scan(a), tablecmd.Get(a), tablecmd.Count(a), tablecmd.Agg(a), tablecmd.Put(a),
+			tablecmd.Update(a), tablecmd.Delete(a),
+			tablecmd.Restore(a), tablecmd.History(a), tablecmd.Diff(a), tablecmd.Flush(a), tablecmd.Compact(a),
+			tablecmd.Layout(a),
+			loadcmd.Load(a), exportcmd.Export(a), tablecmd.Extract(a)),
+		noun(a, "kv", "Store keys and values in buckets", kvcmd.Put(a), kvcmd.Get(a), kvcmd.Delete(a),
+			kvcmd.Scan(a), kvcmd.History(a),
+			kvcmd.Load(a), kvcmd.Export(a), kvcmd.Buckets(a)),
+		noun(a, "cfile", "Read and write column files", filecmd.CFileInfo(a), filecmd.CFileDump(a),
+			filecmd.CFileSeek(a), filecmd.CFileBlocks(a),
+			filecmd.CFileVerify(a), filecmd.CFileWrite(a), filecmd.CFileAdvise(a)),
+		noun(a, "bloom", "Read bloom files", filecmd.BloomInfo(a), filecmd.BloomProbe(a)),
+		noun(a, "delta", "Read delta files", filecmd.DeltaDump(a)),
+		noun(a, "hfile", "Read and write HFiles of HBase and Hudi", hfilecmd.Info(a), hfilecmd.Dump(a),
+			hfilecmd.Seek(a), hfilecmd.Probe(a),
+			hfilecmd.Verify(a), hfilecmd.Write(a)),
+		noun(a, "carbondata", "Read and write Apache CarbonData: files, folders, and tables", carboncmd.Info(a),
+			carboncmd.Schema(a), carboncmd.Dump(a), carboncmd.Verify(a), carboncmd.Write(a)),
+		noun(a, "kudu", "Read the directories of Apache Kudu tablet servers, and make tablets there", kuducmd.List(a),
+			kuducmd.Describe(a), kuducmd.Scan(a), kuducmd.Diff(a), kuducmd.History(a), kuducmd.Verify(a), kuducmd.Import(a),
+			kuducmd.Export(a), kuducmd.Install(a)),
+		noun(a, "lab", "Compare compaction policies by experiments", labcmd.Run(a), labcmd.Policies(a),
+			labcmd.Workloads(a), labcmd.Score(a)),
+		storecmd.Inspect(a), applyVerb(a), timeVerb(a), demoVerb(a), completion(a, root), versionVerb(a),
 	)
 	waitFlags(root)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.helpErr = a.printHelp(cmd) })
-	root.SetHelpCommand(a.helpCommand(root))
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.HelpErr = printHelp(a, cmd) })
+	root.SetHelpCommand(helpCommand(a, root))
 	root.SetFlagErrorFunc(flagError)
 	return root
 }
 
 // noun groups verbs.
-func (a *app) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
+func noun(a *console.Console, name, short string, verbs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknown(cmd, args[0])
 			}
-			return seeHelp(cmd, fmt.Errorf("%s: the verb is missing", name))
+			return verb.SeeHelp(cmd, fmt.Errorf("%s: the verb is missing", name))
 		}}
 	c.AddCommand(verbs...)
 	return c

@@ -10,30 +10,41 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/access"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/carboncmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exportcmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/hfilecmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/kuducmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/kvcmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/loadcmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/tablecmd"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 	"github.com/oribi-db/oribi/hfile"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/kv"
 )
 
 // completion prints the script that a shell loads to complete commands.
-func (a *app) completion(root *cobra.Command) *cobra.Command {
+func completion(a *console.Console, root *cobra.Command) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
-	c := a.verb("completion SHELL", "Print completions for bash, zsh or fish",
+	c := verb.New(a, "completion SHELL", "Print completions for bash, zsh or fish",
 		func(_ *cobra.Command, args []string) error {
 			switch args[0] {
 			case "bash":
-				if _, err := io.WriteString(a.stdout, bashFallbacks); err != nil {
+				if _, err := io.WriteString(a.Stdout, bashFallbacks); err != nil {
 					return err
 				}
-				return root.GenBashCompletionV2(a.stdout, true)
+				return root.GenBashCompletionV2(a.Stdout, true)
 			case "zsh":
-				return root.GenZshCompletion(a.stdout)
+				return root.GenZshCompletion(a.Stdout)
 			case "fish":
-				return root.GenFishCompletion(a.stdout, true)
+				return root.GenFishCompletion(a.Stdout, true)
 			}
-			return usage(fmt.Errorf("no completions for %q: want bash, zsh, or fish", args[0]))
+			return exit.Usage(fmt.Errorf("no completions for %q: want bash, zsh, or fish", args[0]))
 		})
-	c.ValidArgsFunction = words(shells...)
+	c.ValidArgsFunction = verb.Words(shells...)
 	return c
 }
 
@@ -72,15 +83,15 @@ fi
 `
 
 // flagCompleters complete the flags that mean the same in every command.
-func flagCompleters() map[string]completer {
-	return map[string]completer{
-		"format":   words("table", "csv", "jsonl", "json"),
+func flagCompleters() map[string]verb.Completer {
+	return map[string]verb.Completer{
+		"format":   verb.Words("table", "csv", "jsonl", "json"),
 		"order":    completeOrder,
-		"as-of":    words("latest", "now", "-1h", "-7d"),
-		"from":     words("latest", "now", "-1h", "-7d"),
-		"to":       words("latest", "now", "-1h", "-7d"),
-		"history":  words("forever", "7d"),
-		"wait":     words("10s", "5m", "forever"),
+		"as-of":    verb.Words("latest", "now", "-1h", "-7d"),
+		"from":     verb.Words("latest", "now", "-1h", "-7d"),
+		"to":       verb.Words("latest", "now", "-1h", "-7d"),
+		"history":  verb.Words("forever", "7d"),
+		"wait":     verb.Words("10s", "5m", "forever"),
 		"set":      completeSet,
 		"columns":  completeColumns,
 		"by":       completeColumn,
@@ -91,51 +102,52 @@ func flagCompleters() map[string]completer {
 		"max":      completeColumn,
 		"drop":     completeColumn,
 		"where":    completeWhere,
-		"from-key": words(),
-		"to-key":   words(),
+		"from-key": verb.Words(),
+		"to-key":   verb.Words(),
 		"distinct": completeColumn,
-		"top":      words(),
-		"limit":    words(),
-		"batch":    words(),
-		"key":      words(),
-		"mode":     words(nearest.Keys(loadModes)...),
-		"kind":     words(nearest.Keys(compactions)...),
+		"top":      verb.Words(),
+		"limit":    verb.Words(),
+		"batch":    verb.Words(),
+		"key":      verb.Words(),
+		"mode":     verb.Words(nearest.Keys(loadcmd.Modes)...),
+		"kind":     verb.Words(nearest.Keys(tablecmd.Compactions)...),
 
-		"input-format": words(inputFormats()...),
+		"input-format": verb.Words(loadcmd.InputFormats()...),
 
-		"compressor":       words(nearest.Keys(carbonCompressors)...),
-		"local-dictionary": words("on", "off"),
-		"page-rows":        words(),
-		"blocklet-size":    words(),
-		"sort-columns":     words(),
-		"inverted-index":   words(),
+		"compressor":       verb.Words(nearest.Keys(carboncmd.Compressors)...),
+		"local-dictionary": verb.Words("on", "off"),
+		"page-rows":        verb.Words(),
+		"blocklet-size":    verb.Words(),
+		"sort-columns":     verb.Words(),
+		"inverted-index":   verb.Words(),
 	}
 }
 
 // nounCompleters complete the flags that only the verbs of a noun have, or that mean something else
 // there.
-func nounCompleters(noun string) map[string]completer {
+func nounCompleters(noun string) map[string]verb.Completer {
 	switch noun {
 	case "kv":
-		return map[string]completer{"from": words(), "to": words(), "prefix": words(), "ttl": words("90s", "1h", "7d"),
-			"bucket": completeBucket, "input-format": words(nearest.Keys(kvFormats)...)}
+		return map[string]verb.Completer{"from": verb.Words(), "to": verb.Words(), "prefix": verb.Words(),
+			"ttl":    verb.Words("90s", "1h", "7d"),
+			"bucket": completeBucket, "input-format": verb.Words(nearest.Keys(kvcmd.Formats)...)}
 	case "kudu":
-		return map[string]completer{"columns": completeKudu(someColumns), "where": completeKudu(testedColumn)}
+		return map[string]verb.Completer{"columns": kuducmd.Complete(someColumns), "where": kuducmd.Complete(testedColumn)}
 	case "carbondata":
-		return map[string]completer{"columns": completeCarbon(someColumns),
-			"where": completeCarbon(testedColumn), "filter-json": words()}
+		return map[string]verb.Completer{"columns": carboncmd.Complete(someColumns),
+			"where": carboncmd.Complete(testedColumn), "filter-json": verb.Words()}
 	case "hfile":
-		completers := map[string]completer{
-			"view":     words("hbase", "hudi"),
-			"from":     words(),
-			"to":       words(),
-			"like":     words(nearest.Keys(hfileSystems)...),
-			"codec":    words(nearest.Keys(hfileCodecs)...),
-			"encoding": words(nearest.Keys(hfileEncodings)...),
-			"bloom":    words(nearest.Keys(hfileBlooms)...),
+		completers := map[string]verb.Completer{
+			"view":     verb.Words("hbase", "hudi"),
+			"from":     verb.Words(),
+			"to":       verb.Words(),
+			"like":     verb.Words(nearest.Keys(hfilecmd.Systems)...),
+			"codec":    verb.Words(nearest.Keys(hfilecmd.Codecs)...),
+			"encoding": verb.Words(nearest.Keys(hfilecmd.Encodings)...),
+			"bloom":    verb.Words(nearest.Keys(hfilecmd.Blooms)...),
 		}
-		for _, s := range hfileSizes(&hfile.WriterOptions{}) {
-			completers[s.flag] = words()
+		for _, s := range hfilecmd.Sizes(&hfile.WriterOptions{}) {
+			completers[s.Flag] = verb.Words()
 		}
 		return completers
 	}
@@ -144,7 +156,7 @@ func nounCompleters(noun string) map[string]completer {
 
 // completeColumns completes a list of column names.
 func completeColumns(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return someColumns(columnNames(args), typed)
+	return someColumns(access.ColumnNames(args), typed)
 }
 
 // someColumns completes a list of some of names.
@@ -162,14 +174,14 @@ func someColumns(names []string, typed string) ([]string, cobra.ShellCompDirecti
 
 // completeColumn completes one column name.
 func completeColumn(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return columnNames(args), cobra.ShellCompDirectiveNoFileComp
+	return access.ColumnNames(args), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeOrder completes the order of a scan: a word, or in table scan a column.
 func completeOrder(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	list := []string{"key", "any"}
 	if cmd.Flags().Lookup("desc") != nil {
-		list = append(list, columnNames(args)...)
+		list = append(list, access.ColumnNames(args)...)
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
@@ -178,7 +190,7 @@ func completeOrder(cmd *cobra.Command, args []string, _ string) ([]string, cobra
 func completeSet(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var list []string
 	if !strings.Contains(typed, "=") {
-		for _, name := range columnNames(args) {
+		for _, name := range access.ColumnNames(args) {
 			list = append(list, name+"=")
 		}
 	}
@@ -187,7 +199,7 @@ func completeSet(_ *cobra.Command, args []string, typed string) ([]string, cobra
 
 // completeWhere completes the column of the last test.
 func completeWhere(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return testedColumn(columnNames(args), typed)
+	return testedColumn(access.ColumnNames(args), typed)
 }
 
 // testedColumn completes the column of the last test to one of names.
@@ -221,7 +233,7 @@ func cutLast(text, separator string) (before, after string) {
 
 // completeBucket completes the name of a bucket.
 func completeBucket(_ *cobra.Command, args []string, _ string) (list []string, _ cobra.ShellCompDirective) {
-	glance(args, func(store *oribi.Store) {
+	access.Glance(args, func(store *oribi.Store) {
 		for _, b := range kv.In(store).Buckets() {
 			list = append(list, b.Name())
 		}
@@ -236,15 +248,15 @@ func completeFlags(root *cobra.Command) {
 		completers := flagCompleters()
 		maps.Copy(completers, nounCompleters(leaf.Parent().Name()))
 		if leaf.CommandPath() == "oribi table export" {
-			completers["format"], completers["long-string-columns"] = words(nearest.Keys(exportFormats)...),
+			completers["format"], completers["long-string-columns"] = verb.Words(nearest.Keys(exportcmd.Formats)...),
 				completeColumns
-			completers["compression"] = words("zstd", "snappy", "gzip", "none")
+			completers["compression"] = verb.Words("zstd", "snappy", "gzip", "none")
 		}
 		if leaf.Name() == "agg" {
 			completers["by"] = completeColumns
 		}
 		if strings.Contains(leaf.Use, " FS WHAT") {
-			leaf.ValidArgsFunction = completeTablets(leaf.ValidArgsFunction)
+			leaf.ValidArgsFunction = kuducmd.CompleteTablets(leaf.ValidArgsFunction)
 		}
 		for name, complete := range completers {
 			if leaf.Flags().Lookup(name) != nil {

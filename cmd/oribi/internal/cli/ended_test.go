@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 )
 
 // overlapping creates a store with a table t of rows rows: in two rowsets over the same keys,
@@ -82,8 +85,8 @@ func TestCommandsExitQuietlyWhenReaderCloses(t *testing.T) {
 		{"completion", "bash"}, {"demo"}}...)
 	for _, args := range runs {
 		var errs bytes.Buffer
-		a := &app{stdout: &stdout{out: goneReader{}}, stderr: &errs}
-		if code := a.run(context.Background(), args); code != 0 || errs.Len() > 0 {
+		a := &console.Console{Stdout: &console.Stdout{Out: goneReader{}}, Stderr: &errs}
+		if code := run(context.Background(), a, args); code != 0 || errs.Len() > 0 {
 			t.Errorf("oribi %s: exit code %d: %s", strings.Join(args, " "), code, errs.String())
 		}
 	}
@@ -132,15 +135,15 @@ func TestInterruptedCommandsLeaveStoreIntact(t *testing.T) {
 		interrupted := 0
 		for asked := 0; ; asked += 1 + asked*growth/2 {
 			var out, errs bytes.Buffer
-			a := &app{stdout: &stdout{out: &out}, stderr: &errs}
-			code := a.run(newCountdown(asked), args)
+			a := &console.Console{Stdout: &console.Stdout{Out: &out}, Stderr: &errs}
+			code := run(newCountdown(asked), a, args)
 			if n := out.Len(); n > 0 && out.Bytes()[n-1] != '\n' {
 				t.Errorf("%s, canceled at check %d: it printed part of a line", name, asked)
 			}
 			if code == 0 {
 				break
 			}
-			if interrupted++; code != exitInterrupted || errs.String() != "oribi: interrupted\n" {
+			if interrupted++; code != exit.Interrupted || errs.String() != "oribi: interrupted\n" {
 				t.Fatalf("%s, canceled at check %d: exit code %d: %s", name, asked, code, errs.String())
 			}
 		}

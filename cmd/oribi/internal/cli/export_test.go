@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -184,7 +186,7 @@ func TestExportedTextComesBack(t *testing.T) {
 			errs != "exported 2000 rows\n" {
 			t.Fatalf("%s: exit code %d: %s%s", name, code, errs, stdout)
 		}
-		in, err := (&app{}).openInput(out)
+		in, err := (&console.Console{}).OpenInput(out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +329,7 @@ func TestExportRefusesWhatCarbonDataReadsAsAnotherValue(t *testing.T) {
 			case strings.Contains(c.want, "32001 characters"):
 				hint = "--long-string-columns c"
 			}
-			if code != exitFailed || out != "" || !strings.HasPrefix(errs, "oribi: "+place) ||
+			if code != exit.Failed || out != "" || !strings.HasPrefix(errs, "oribi: "+place) ||
 				!strings.Contains(errs, c.want) || !strings.HasSuffix(errs, hint+"\n") {
 				t.Errorf("%s %.20s %s: exit code %d: %s, want %s", c.typ, c.value, c.args, code, errs, c.want)
 			}
@@ -378,7 +380,7 @@ func TestExportSortsAfterRounding(t *testing.T) {
 		t.Fatal(errs)
 	}
 	_, errs, code := command(nil, "table", "export", store, "one", filepath.Join(dir, "out"), "--format", "carbondata")
-	if code != exitFailed || !strings.HasPrefix(errs, `oribi: column "at": key 5: a time of 1002 microseconds`) {
+	if code != exit.Failed || !strings.HasPrefix(errs, `oribi: column "at": key 5: a time of 1002 microseconds`) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	exported(t, store, "t", filepath.Join(dir, "out"), "--round-timestamps")
@@ -395,29 +397,29 @@ func TestExportRefusesWrongFlags(t *testing.T) {
 		out, args, want string
 		code            int
 	}{
-		{"out", "", "add --format", exitUsage},
-		{"out.carbondata", "", "add --format", exitUsage},
-		{"out", "--format carbon", `unknown format "carbon"; did you mean "carbondata"?`, exitUsage},
-		{"-", "--format carbondata", "cannot be written to stdout", exitUsage},
-		{"there", "--format carbondata", "file already exists", exitFailed},
-		{filepath.Join("no", "out"), "--format carbondata", "no such file", exitFailed},
-		{"out", "--format carbondata --limit 0", "--limit: want at least 1", exitUsage},
-		{"out", "--format carbondata --columns nope", `--columns: column "nope"`, exitUsage},
-		{"out", "--format carbondata --where nope=1", `--where: column "nope"`, exitUsage},
-		{"out", "--format carbondata --where b>1", "no rows to export", exitFailed},
-		{"out", "--format carbondata --as-of yesterday", "--as-of", exitUsage},
-		{"out", "--format carbondata --sort-columns nope", `--sort-columns: column "nope"`, exitUsage},
-		{"out", "--format carbondata --columns a,b --sort-columns c", `--sort-columns: column "c"`, exitUsage},
-		{"out", "--format carbondata --sort-columns a,a", `--sort-columns: column "a" appears twice`, exitUsage},
-		{"out", "--format carbondata --inverted-index b", `--inverted-index: column "b"`, exitUsage},
-		{"out", "--format carbondata --inverted-index c", `--inverted-index: column "c"`, exitUsage},
-		{"out", "--format carbondata --compressor lz4", `--compressor: unknown "lz4"`, exitUsage},
-		{"out", "--format carbondata --page-rows 32001", "--page-rows: want 1 to 32000", exitUsage},
-		{"out", "--format carbondata --blocklet-size 0", "--blocklet-size: want 1", exitUsage},
-		{"out", "--format carbondata --local-dictionary yes", `--local-dictionary: unknown "yes"`, exitUsage},
+		{"out", "", "add --format", exit.Misused},
+		{"out.carbondata", "", "add --format", exit.Misused},
+		{"out", "--format carbon", `unknown format "carbon"; did you mean "carbondata"?`, exit.Misused},
+		{"-", "--format carbondata", "cannot be written to stdout", exit.Misused},
+		{"there", "--format carbondata", "file already exists", exit.Failed},
+		{filepath.Join("no", "out"), "--format carbondata", "no such file", exit.Failed},
+		{"out", "--format carbondata --limit 0", "--limit: want at least 1", exit.Misused},
+		{"out", "--format carbondata --columns nope", `--columns: column "nope"`, exit.Misused},
+		{"out", "--format carbondata --where nope=1", `--where: column "nope"`, exit.Misused},
+		{"out", "--format carbondata --where b>1", "no rows to export", exit.Failed},
+		{"out", "--format carbondata --as-of yesterday", "--as-of", exit.Misused},
+		{"out", "--format carbondata --sort-columns nope", `--sort-columns: column "nope"`, exit.Misused},
+		{"out", "--format carbondata --columns a,b --sort-columns c", `--sort-columns: column "c"`, exit.Misused},
+		{"out", "--format carbondata --sort-columns a,a", `--sort-columns: column "a" appears twice`, exit.Misused},
+		{"out", "--format carbondata --inverted-index b", `--inverted-index: column "b"`, exit.Misused},
+		{"out", "--format carbondata --inverted-index c", `--inverted-index: column "c"`, exit.Misused},
+		{"out", "--format carbondata --compressor lz4", `--compressor: unknown "lz4"`, exit.Misused},
+		{"out", "--format carbondata --page-rows 32001", "--page-rows: want 1 to 32000", exit.Misused},
+		{"out", "--format carbondata --blocklet-size 0", "--blocklet-size: want 1", exit.Misused},
+		{"out", "--format carbondata --local-dictionary yes", `--local-dictionary: unknown "yes"`, exit.Misused},
 		{"out", "--format carbondata --long-string-columns b",
-			`--long-string-columns: column "b": int32 is not a string`, exitUsage},
-		{"out", "--format carbondata --long-string-columns nope", `--long-string-columns: column "nope"`, exitUsage},
+			`--long-string-columns: column "b": int32 is not a string`, exit.Misused},
+		{"out", "--format carbondata --long-string-columns nope", `--long-string-columns: column "nope"`, exit.Misused},
 	} {
 		out := c.out
 		if out != "-" {
@@ -430,7 +432,7 @@ func TestExportRefusesWrongFlags(t *testing.T) {
 		}
 	}
 	if _, errs, code := command(nil, "table", "export", store, "nope", filepath.Join(dir, "out"), "--format",
-		"carbondata"); code != exitMissing {
+		"carbondata"); code != exit.Missing {
 		t.Errorf("a missing table: exit code %d: %s", code, errs)
 	}
 	put(t, filepath.Join(dir, "rows.csv"), "k,A,a\n1,2,3\n")
@@ -439,7 +441,7 @@ func TestExportRefusesWrongFlags(t *testing.T) {
 		t.Fatal(errs)
 	}
 	if _, errs, code := command(nil, "table", "export", store, "case", filepath.Join(dir, "out"), "--format",
-		"carbondata"); code != exitFailed || !strings.Contains(errs, `"A" and "a"`) {
+		"carbondata"); code != exit.Failed || !strings.Contains(errs, `"A" and "a"`) {
 		t.Errorf("names that differ in case: exit code %d: %s", code, errs)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*out*")); len(left) > 0 {
@@ -463,8 +465,8 @@ func interruptExport(t *testing.T, store string, args ...string) {
 	out := filepath.Join(dir, "out")
 	for asked := 1; ; asked += 1 + asked/4 {
 		var stderr bytes.Buffer
-		a := &app{stdout: &stdout{out: &bytes.Buffer{}}, stderr: &stderr}
-		code := a.run(newCountdown(asked), append([]string{"table", "export", store, "t", out}, args...))
+		a := &console.Console{Stdout: &console.Stdout{Out: &bytes.Buffer{}}, Stderr: &stderr}
+		code := run(newCountdown(asked), a, append([]string{"table", "export", store, "t", out}, args...))
 		if code == 0 {
 			if asked < 3 {
 				t.Errorf("%v: export checks only %d times", args, asked)
@@ -474,7 +476,7 @@ func interruptExport(t *testing.T, store string, args ...string) {
 			}
 			return
 		}
-		if code != exitInterrupted || stderr.String() != "oribi: interrupted\n" {
+		if code != exit.Interrupted || stderr.String() != "oribi: interrupted\n" {
 			t.Fatalf("%v: canceled at check %d: exit code %d: %s", args, asked, code, stderr.String())
 		}
 		left, _ := os.ReadDir(dir)
@@ -523,7 +525,7 @@ func TestExportRefusesNamesThatCarbonDataDoesNotHave(t *testing.T) {
 	} {
 		_, errs, code := command(nil, "table", "export", store, "t", out, "--format",
 			"carbondata", "--columns", columns)
-		if code != exitFailed || errs != want {
+		if code != exit.Failed || errs != want {
 			t.Errorf("exit code %d: %s\nwant %s", code, errs, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -119,7 +120,7 @@ func TestExportedDefinitionComesBack(t *testing.T) {
 			t.Errorf("%s with --columns: types %s", name, types)
 		}
 		_, errs, code = command(nil, "table", "load", store, "none", out, "--create", "--columns", "a,n")
-		if code != exitUsage || !strings.Contains(errs, `names "b" as a key column, which is not loaded`) {
+		if code != exit.Misused || !strings.Contains(errs, `names "b" as a key column, which is not loaded`) {
 			t.Errorf("%s without a key column: exit code %d: %s", name, code, errs)
 		}
 		for _, table := range []string{"dry", "same", "other", "part"} {
@@ -191,34 +192,34 @@ func TestArrowRefusesWrongFlagsAndFiles(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"export STORE wide DIR/x.parquet", `oribi: column "c": `, exitFailed},
-		{"export STORE wide DIR/x.arrow", `oribi: column "c": `, exitFailed},
-		{"export STORE wide - --format arrow", `oribi: column "c": `, exitFailed},
-		{"export STORE t - --format parquet", "cannot be written to stdout", exitUsage},
-		{"export STORE t -", "stdout requires --format arrow, csv, or jsonl", exitUsage},
-		{"export STORE t DIR/x.parquet.gz", "not compressed as a whole", exitUsage},
-		{"export STORE t DIR/x.parquet --compression lz4", "--compression: ", exitUsage},
-		{"export STORE t DIR/x.arrow --compression zstd", "--compression is for --format parquet", exitUsage},
-		{"export STORE t DIR/t.parquet", "file already exists", exitFailed},
-		{"load STORE t DIR/cut.parquet", "cut.parquet: ", exitDamage},
-		{"load STORE t DIR/text.parquet", "text.parquet: ", exitDamage},
-		{"load STORE t DIR/empty.parquet", "empty.parquet: ", exitDamage},
-		{"load STORE t DIR/text.arrow", "text.arrow: ", exitDamage},
-		{"load STORE t DIR/empty.arrow", "empty.arrow: ", exitDamage},
-		{"load STORE t DIR/none.parquet", "no such file", exitFailed},
+		{"export STORE wide DIR/x.parquet", `oribi: column "c": `, exit.Failed},
+		{"export STORE wide DIR/x.arrow", `oribi: column "c": `, exit.Failed},
+		{"export STORE wide - --format arrow", `oribi: column "c": `, exit.Failed},
+		{"export STORE t - --format parquet", "cannot be written to stdout", exit.Misused},
+		{"export STORE t -", "stdout requires --format arrow, csv, or jsonl", exit.Misused},
+		{"export STORE t DIR/x.parquet.gz", "not compressed as a whole", exit.Misused},
+		{"export STORE t DIR/x.parquet --compression lz4", "--compression: ", exit.Misused},
+		{"export STORE t DIR/x.arrow --compression zstd", "--compression is for --format parquet", exit.Misused},
+		{"export STORE t DIR/t.parquet", "file already exists", exit.Failed},
+		{"load STORE t DIR/cut.parquet", "cut.parquet: ", exit.Damage},
+		{"load STORE t DIR/text.parquet", "text.parquet: ", exit.Damage},
+		{"load STORE t DIR/empty.parquet", "empty.parquet: ", exit.Damage},
+		{"load STORE t DIR/text.arrow", "text.arrow: ", exit.Damage},
+		{"load STORE t DIR/empty.arrow", "empty.arrow: ", exit.Damage},
+		{"load STORE t DIR/none.parquet", "no such file", exit.Failed},
 		{"load STORE t DIR/t.parquet.csv",
-			"the file is a Parquet file, not CSV or JSON: add --input-format parquet", exitFailed},
-		{"load STORE t DIR/t.parquet --columns a,x", `--columns: column "x": no such column`, exitUsage},
-		{"load STORE t DIR/t.arrow --where x=1", `--where: column "x": no such column`, exitUsage},
-		{"load STORE t DIR/t.arrow --where a=1", `--where: column "a"`, exitUsage},
-		{"load STORE t DIR/x.csv --where nope=1", "no such file", exitFailed},
-		{"load STORE t DIR/t.arrow --no-header", "--no-header is for CSV, not for Arrow", exitUsage},
-		{"load STORE t - --input-format parquet", "Parquet is loaded from a file", exitUsage},
-		{"load STORE t DIR/t.parquet.gz", "compressed inside", exitUsage},
-		{"load STORE t DIR/t.parquet", `row 1: column "a", "b": key KEY: key exists`, exitFailed},
-		{"load STORE none DIR/t.parquet", "to create the table from the file: --create", exitMissing},
-		{"load STORE t DIR/t.parquet --create", "exists already", exitFailed},
-		{"load STORE t DIR --input-format parquet", "not a regular file", exitFailed},
+			"the file is a Parquet file, not CSV or JSON: add --input-format parquet", exit.Failed},
+		{"load STORE t DIR/t.parquet --columns a,x", `--columns: column "x": no such column`, exit.Misused},
+		{"load STORE t DIR/t.arrow --where x=1", `--where: column "x": no such column`, exit.Misused},
+		{"load STORE t DIR/t.arrow --where a=1", `--where: column "a"`, exit.Misused},
+		{"load STORE t DIR/x.csv --where nope=1", "no such file", exit.Failed},
+		{"load STORE t DIR/t.arrow --no-header", "--no-header is for CSV, not for Arrow", exit.Misused},
+		{"load STORE t - --input-format parquet", "Parquet is loaded from a file", exit.Misused},
+		{"load STORE t DIR/t.parquet.gz", "compressed inside", exit.Misused},
+		{"load STORE t DIR/t.parquet", `row 1: column "a", "b": key KEY: key exists`, exit.Failed},
+		{"load STORE none DIR/t.parquet", "to create the table from the file: --create", exit.Missing},
+		{"load STORE t DIR/t.parquet --create", "exists already", exit.Failed},
+		{"load STORE t DIR --input-format parquet", "not a regular file", exit.Failed},
 	} {
 		args := strings.Fields(strings.NewReplacer("STORE", store, "DIR", dir).Replace(c.args))
 		out, errs, code := command(strings.NewReader(""), append([]string{"table"}, args...)...)
@@ -226,7 +227,7 @@ func TestArrowRefusesWrongFlagsAndFiles(t *testing.T) {
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: exit code %d, want %d: %s, want %s", c.args, code, c.code, errs, c.want)
 		}
-		if lines := strings.Split(errs, "\n"); code == exitDamage &&
+		if lines := strings.Split(errs, "\n"); code == exit.Damage &&
 			(len(lines) > 3 || len(lines) == 3 && lines[1] != "loaded 0 rows") {
 			t.Errorf("%s: %s", c.args, errs)
 		}
@@ -281,15 +282,15 @@ func TestLoadOfDamagedArrow(t *testing.T) {
 			_, errs, code := command(nil, "table", "load", store, "bad", out, "--create", "--key", "id")
 			codes[code]++
 			switch {
-			case i%3 == 0 && code != exitDamage && at > 0 && (format != "arrows" || at > 8),
-				code != 0 && code != exitFailed && code != exitDamage && code != exitUsage,
-				code == exitFailed && format == "parquet" && !strings.Contains(errs, "column"):
+			case i%3 == 0 && code != exit.Damage && at > 0 && (format != "arrows" || at > 8),
+				code != 0 && code != exit.Failed && code != exit.Damage && code != exit.Misused,
+				code == exit.Failed && format == "parquet" && !strings.Contains(errs, "column"):
 				t.Errorf("%s of %d bytes, change %d at %d: exit code %d: %s", format, len(whole), i%3, at, code, errs)
 			}
 			if code == 0 {
 				rows, errs, code := command(nil, "table", "scan", store, "bad", "--columns", "id,name,c4,c16")
 				switch {
-				case code == exitUsage && strings.Contains(errs, "no such column"): // the bit was in a name
+				case code == exit.Misused && strings.Contains(errs, "no such column"): // the bit was in a name
 				case code != 0:
 					t.Errorf("%s of %d bytes, a bit at %d: scan: %s", format, len(whole), at, errs)
 				case format == "parquet" && !sameLines(rows, want):
@@ -301,7 +302,7 @@ func TestLoadOfDamagedArrow(t *testing.T) {
 				succeed(t, "table", "drop", store, "bad", "--yes")
 			}
 		}
-		if codes[exitDamage] == 0 {
+		if codes[exit.Damage] == 0 {
 			t.Errorf("%s: exit codes %v", format, codes)
 		}
 	}

@@ -13,14 +13,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
 
 // command runs the command in this process.
 func command(stdin io.Reader, args ...string) (output, message string, code int) {
 	var out, errs bytes.Buffer
-	a := &app{stdin: stdin, stdout: &stdout{out: &out}, stderr: &errs}
-	code = a.run(context.Background(), args)
+	a := &console.Console{Stdin: stdin, Stdout: &console.Stdout{Out: &out}, Stderr: &errs}
+	code = run(context.Background(), a, args)
 	return out.String(), errs.String(), code
 }
 

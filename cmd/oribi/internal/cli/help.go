@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 	"github.com/oribi-db/oribi/internal/nearest"
 )
 
@@ -17,9 +20,9 @@ func unknown(parent *cobra.Command, word string) error {
 	path := strings.TrimPrefix(parent.CommandPath()+" "+word, "oribi ")
 	err := fmt.Errorf("unknown command %q", path)
 	if near := nearestCommand(parent, word); near != "" {
-		return withHelp(err, "did you mean: "+near)
+		return exit.WithHelp(err, "did you mean: "+near)
 	}
-	return seeHelp(parent, err)
+	return verb.SeeHelp(parent, err)
 }
 
 // nearestCommand returns the command that word, which follows parent, most likely means: one of
@@ -48,33 +51,33 @@ func flagError(cmd *cobra.Command, err error) error {
 		return unknownFlag(cmd, e)
 	}
 	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return seeHelp(cmd, fmt.Errorf("--%s: the value is missing", e.GetFlag().Name))
+		return verb.SeeHelp(cmd, fmt.Errorf("--%s: the value is missing", e.GetFlag().Name))
 	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return seeHelp(cmd, fmt.Errorf("--%s: want %s, not %q", e.GetFlag().Name, wanted(e.GetFlag()), e.GetValue()))
+		return verb.SeeHelp(cmd, fmt.Errorf("--%s: want %s, not %q", e.GetFlag().Name, wanted(e.GetFlag()), e.GetValue()))
 	}
 	if e, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		return seeHelp(cmd, fmt.Errorf("%q is not a flag", e.GetSpecifiedFlag()))
+		return verb.SeeHelp(cmd, fmt.Errorf("%q is not a flag", e.GetSpecifiedFlag()))
 	}
-	return seeHelp(cmd, err)
+	return verb.SeeHelp(cmd, err)
 }
 
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	if short := e.GetSpecifiedShortnames(); short != "" {
 		err := fmt.Errorf("unknown flag -%s", short)
 		if short[0] >= '0' && short[0] <= '9' {
-			return withHelp(err, "a value that begins with - goes after --")
+			return exit.WithHelp(err, "a value that begins with - goes after --")
 		}
-		return seeHelp(cmd, err)
+		return verb.SeeHelp(cmd, err)
 	}
 	name := e.GetSpecifiedName()
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	err := fmt.Errorf("unknown flag --%s", name)
 	if near := nearest.Of(name, names); near != "" {
-		return withHelp(err, fmt.Sprintf("did you mean --%s? see: %s", near, helpLine(cmd)))
+		return exit.WithHelp(err, fmt.Sprintf("did you mean --%s? see: %s", near, verb.HelpLine(cmd)))
 	}
-	return seeHelp(cmd, err)
+	return verb.SeeHelp(cmd, err)
 }
 
 // wanted describes the value that a flag takes.
@@ -95,7 +98,7 @@ func wanted(f *pflag.Flag) string {
 }
 
 // helpCommand is "oribi help".
-func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
+func helpCommand(a *console.Console, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{Use: "help [NOUN] [VERB]", Short: "Describe all commands, or one", Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return helpNames(root, args), cobra.ShellCompDirectiveNoFileComp
@@ -103,16 +106,16 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if t, ok := findTopic(args[0]); ok {
-					a.started = true
-					return a.printTopic(t)
+					a.Started = true
+					return printTopic(a, t)
 				}
 			}
 			c, err := find(root, args)
 			if err != nil {
 				return err
 			}
-			a.started = true
-			return a.printHelp(c)
+			a.Started = true
+			return printHelp(a, c)
 		}}
 }
 
@@ -154,22 +157,22 @@ func leaves(c *cobra.Command) []*cobra.Command {
 }
 
 // printHelp prints the help of one command, or of all commands below it.
-func (a *app) printHelp(c *cobra.Command) error {
+func printHelp(a *console.Console, c *cobra.Command) error {
 	var b strings.Builder
 	if c.HasSubCommands() {
-		a.describeAll(&b, c)
+		describeAll(a, &b, c)
 	} else {
-		a.describeOne(&b, c)
+		describeOne(a, &b, c)
 	}
-	_, err := a.stdout.Write([]byte(b.String()))
+	_, err := a.Stdout.Write([]byte(b.String()))
 	return err
 }
 
-func (a *app) describeAll(b *strings.Builder, c *cobra.Command) {
+func describeAll(a *console.Console, b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "%s\n\n", c.Short)
 	width := 0
 	for _, leaf := range leaves(c) {
-		width = max(width, len(usageLine(leaf)))
+		width = max(width, len(verb.UsageLine(leaf)))
 	}
 	noun := ""
 	for _, leaf := range leaves(c) {
@@ -177,10 +180,10 @@ func (a *app) describeAll(b *strings.Builder, c *cobra.Command) {
 			b.WriteString("\n")
 		}
 		noun = leaf.Parent().Name()
-		fmt.Fprintf(b, "  %-*s  %s\n", width, usageLine(leaf), hang(leaf.Short, width+4, a.helpWidth()))
+		fmt.Fprintf(b, "  %-*s  %s\n", width, verb.UsageLine(leaf), hang(leaf.Short, width+4, helpWidth(a)))
 	}
 	if c.HasParent() {
-		fmt.Fprintf(b, "\n%s VERB describes one verb.\n", helpLine(c))
+		fmt.Fprintf(b, "\n%s VERB describes one verb.\n", verb.HelpLine(c))
 		return
 	}
 	appendTopics(b)
@@ -189,9 +192,9 @@ func (a *app) describeAll(b *strings.Builder, c *cobra.Command) {
 }
 
 // helpWidth is the maximum width of lines of help.
-func (a *app) helpWidth() int {
-	if isTerminal(a.file) {
-		return terminalWidth(a.file)
+func helpWidth(a *console.Console) int {
+	if console.IsTerminal(a.File) {
+		return console.TerminalWidth(a.File)
 	}
 	return 80
 }
@@ -218,19 +221,19 @@ func hang(text string, indent, width int) string {
 	return b.String()
 }
 
-func (a *app) describeOne(b *strings.Builder, c *cobra.Command) {
+func describeOne(a *console.Console, b *strings.Builder, c *cobra.Command) {
 	about := c.Short
 	if c.Long != "" {
 		about = c.Long
 	}
 	for paragraph := range strings.SplitSeq(about, "\n\n") {
-		fmt.Fprintf(b, "%s\n\n", hang(paragraph, 0, a.helpWidth()))
+		fmt.Fprintf(b, "%s\n\n", hang(paragraph, 0, helpWidth(a)))
 	}
-	fmt.Fprintf(b, "  %s%s\n", usageLine(c), flagsWord(c))
+	fmt.Fprintf(b, "  %s%s\n", verb.UsageLine(c), flagsWord(c))
 	c.InitDefaultHelpFlag()
 	c.Flags().Lookup("help").Hidden = true
 	if flags := c.LocalNonPersistentFlags(); flags.HasAvailableFlags() {
-		fmt.Fprintf(b, "\nFlags:\n%s", flags.FlagUsagesWrapped(a.helpWidth()))
+		fmt.Fprintf(b, "\nFlags:\n%s", flags.FlagUsagesWrapped(helpWidth(a)))
 	}
 	if example := examples[c.CommandPath()]; example != "" {
 		b.WriteString("\nExample:\n")

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -115,7 +116,7 @@ func TestInspectServesUntilItIsInterrupted(t *testing.T) {
 	if r, err := http.Get("http://" + address.Host + "/"); err != nil || r.StatusCode != http.StatusForbidden {
 		t.Errorf("without the token: %v %v", r, err)
 	}
-	if code, errs := end(); code != exitDone || errs != "" {
+	if code, errs := end(); code != exit.Done || errs != "" {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
 	if _, err := http.Get(address.String()); err == nil {
@@ -125,7 +126,7 @@ func TestInspectServesUntilItIsInterrupted(t *testing.T) {
 
 func TestInspectWarnsAboutOtherMachines(t *testing.T) {
 	address, end := inspected(t, "--listen", ":0")
-	if code, errs := end(); code != exitDone || !strings.HasPrefix(errs, "warning: other machines can reach ") ||
+	if code, errs := end(); code != exit.Done || !strings.HasPrefix(errs, "warning: other machines can reach ") ||
 		address.Hostname() != "127.0.0.1" {
 		t.Errorf("exit code %d, %q, %s", code, errs, address)
 	}
@@ -143,13 +144,13 @@ func TestInspectRefusesWrongFlags(t *testing.T) {
 		code int
 		text string
 	}{
-		{[]string{dir, "--listen", "localhost"}, exitUsage, "--listen"},
-		{[]string{dir, "--listen", "127.0.0.1:http:1"}, exitUsage, "--listen"},
-		{[]string{dir, "--listen", "127.0.0.1:99999"}, exitUsage, "--listen"},
-		{[]string{dir, "--listen", "192.0.2.1:0"}, exitFailed, "192.0.2.1"},
-		{[]string{dir, "--events", filepath.Join(dir, "none")}, exitFailed, "none"},
-		{[]string{filepath.Join(dir, "none")}, exitMissing, "none"},
-		{nil, exitUsage, "DIR is missing"},
+		{[]string{dir, "--listen", "localhost"}, exit.Misused, "--listen"},
+		{[]string{dir, "--listen", "127.0.0.1:http:1"}, exit.Misused, "--listen"},
+		{[]string{dir, "--listen", "127.0.0.1:99999"}, exit.Misused, "--listen"},
+		{[]string{dir, "--listen", "192.0.2.1:0"}, exit.Failed, "192.0.2.1"},
+		{[]string{dir, "--events", filepath.Join(dir, "none")}, exit.Failed, "none"},
+		{[]string{filepath.Join(dir, "none")}, exit.Missing, "none"},
+		{nil, exit.Misused, "DIR is missing"},
 	} {
 		errs, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 		if err != nil {
@@ -200,7 +201,7 @@ func TestInspectReadsEventLogs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if code, errs := end(); code != exitDone || errs != "" {
+		if code, errs := end(); code != exit.Done || errs != "" {
 			t.Errorf("%s: exit code %d, %q", name, code, errs)
 		}
 		stdin.Close()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/kv"
 )
@@ -41,7 +42,7 @@ func TestLoadOfHFilesThatABucketDoesNotTake(t *testing.T) {
 	} {
 		store := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
 		_, errs, code := command(nil, "kv", "load", store, c.file)
-		if code != exitFailed || !strings.Contains(errs, filepath.Base(c.file)+": ") ||
+		if code != exit.Failed || !strings.Contains(errs, filepath.Base(c.file)+": ") ||
 			!strings.Contains(errs, c.want) || strings.Contains(errs, "corrupt") {
 			t.Errorf("%s: exit code %d: %s", name, code, errs)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/oribi-db/oribi/arrowio"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 )
 
 // arrowStream returns an Arrow stream of rows as JSON.
@@ -53,20 +54,20 @@ func TestLoadOfWhatATableCannotHave(t *testing.T) {
 		}
 		return errs
 	}
-	if errs := load(exitFailed); !strings.Contains(errs,
+	if errs := load(exit.Failed); !strings.Contains(errs,
 		`in.arrows: column "i": a column cannot have the type month_interval`) ||
 		!strings.Contains(errs, "--skip-unsupported, or --columns") {
 		t.Error(errs)
 	}
-	if errs := load(exitFailed, "--columns", "k,s"); !strings.Contains(errs, `column "s": `) {
+	if errs := load(exit.Failed, "--columns", "k,s"); !strings.Contains(errs, `column "s": `) {
 		t.Error(errs)
 	}
-	errs := load(exitFailed, "--skip-unsupported")
+	errs := load(exit.Failed, "--skip-unsupported")
 	if !strings.Contains(errs, `row 1: column "t": -1 nanoseconds since 1970 are no whole number of microseconds`) ||
 		!strings.Contains(errs, "--round") || strings.Contains(errs, "corrupt") {
 		t.Error(errs)
 	}
-	errs = load(exitDone, "--skip-unsupported", "--round")
+	errs = load(exit.Done, "--skip-unsupported", "--round")
 	for _, note := range []string{`note: column "i" is left out: a column cannot have the type month_interval`,
 		`note: column "s" is left out: `, `note: column "d": a duration is read as its milliseconds`} {
 		if strings.Count(errs, note) != 1 {
@@ -78,18 +79,18 @@ func TestLoadOfWhatATableCannotHave(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "x.csv"), "k\n1\n")
 	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "x.csv"),
-		"--round"); code != exitUsage || !strings.Contains(errs, "--round is for Parquet and Arrow, not for CSV") {
+		"--round"); code != exit.Misused || !strings.Contains(errs, "--round is for Parquet and Arrow, not for CSV") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	// a frame of pandas that has only an index
 	put(t, filepath.Join(dir, "rows.arrows"), arrowStream(t, arrow.NewSchema(nil, nil), `[{},{}]`))
 	if _, errs, code := command(nil, "table", "load", store, "none", filepath.Join(dir, "rows.arrows"), "--create",
-		"--key", "auto"); code != exitFailed || !strings.HasSuffix(errs, "rows.arrows: the file has no columns\n") {
+		"--key", "auto"); code != exit.Failed || !strings.HasSuffix(errs, "rows.arrows: the file has no columns\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	put(t, filepath.Join(dir, "old.feather"), "FEA1"+strings.Repeat("\x00", 100))
 	if _, errs, code := command(nil, "table", "load", store, "t",
-		filepath.Join(dir, "old.feather")); code != exitFailed || !strings.Contains(errs, "Feather version 1") {
+		filepath.Join(dir, "old.feather")); code != exit.Failed || !strings.Contains(errs, "Feather version 1") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -147,7 +148,7 @@ func TestLoadsRefuseKeysOfNULL(t *testing.T) {
 				_, errs, code := command(nil, "table", "load", store, "t", file, "--create",
 					"--key", bad.key, "--mode", mode)
 				want := file + `: row 3: column "` + bad.column + `": NULL in a column that is not nullable`
-				if code != exitFailed || !strings.Contains(errs, want) || !strings.Contains(errs, "\nloaded 0 rows") {
+				if code != exit.Failed || !strings.Contains(errs, want) || !strings.Contains(errs, "\nloaded 0 rows") {
 					t.Errorf("%s, %s, %s: exit code %d: %s, want %s", name, filepath.Base(file), mode, code, errs, want)
 				}
 				if list := succeed(t, "table", "list", store); list != "" {

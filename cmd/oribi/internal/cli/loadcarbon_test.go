@@ -11,6 +11,8 @@ import (
 
 	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/jsonin"
 )
@@ -63,7 +65,7 @@ func TestLoadOfGoldenCarbonData(t *testing.T) {
 			if !ok {
 				out, errs, code := command(nil, "table", "load", store, "x", g.dir, "--create",
 					"--key", g.Columns[0][0], "--dry-run")
-				if code != exitFailed || !strings.Contains(errs, `column "`) ||
+				if code != exit.Failed || !strings.Contains(errs, `column "`) ||
 					!strings.Contains(errs, "--columns") || out != "" {
 					t.Errorf("a column %s: exit code %d: %s", g.Columns[i][1], code, errs)
 				}
@@ -129,7 +131,7 @@ func TestLoadOfMalformedCarbonDataLeavesNoTable(t *testing.T) {
 		folder := filepath.Join(dir, name)
 		key, _, _ := strings.Cut(strings.TrimPrefix(succeed(t, "carbondata", "schema", folder), `{"name":"`), `"`)
 		_, errs, code := command(nil, "table", "load", store, "t", folder, "--create", "--key", key)
-		if code != exitDamage || !strings.Contains(errs, name) || !strings.HasSuffix(errs, "\nloaded 0 rows\n") {
+		if code != exit.Damage || !strings.Contains(errs, name) || !strings.HasSuffix(errs, "\nloaded 0 rows\n") {
 			t.Errorf("%s: exit code %d: %s", name, code, errs)
 		}
 		if list := succeed(t, "table", "list", store); list != "" {
@@ -154,20 +156,20 @@ func TestLoadOfSelectedCarbonData(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"--columns id --create --dry-run", "--create requires --key", exitUsage},
-		{"--create --key id", `column "m": tables have no type for MAP<STRING,INT>`, exitFailed},
-		{"--create --key id --round", "--round is for Parquet and Arrow, not for CarbonData", exitUsage},
+		{"--columns id --create --dry-run", "--create requires --key", exit.Misused},
+		{"--create --key id", `column "m": tables have no type for MAP<STRING,INT>`, exit.Failed},
+		{"--create --key id --round", "--round is for Parquet and Arrow, not for CarbonData", exit.Misused},
 		{"--create --key auto --columns m --skip-unsupported",
-			`column "m": tables have no type for MAP<STRING,INT>`, exitFailed},
-		{"--columns id,x", `--columns: column "x": no such column`, exitUsage},
-		{"--columns id --where x=1", `--where: column "x": no such column`, exitUsage},
-		{"--columns id --where m=1", `--where: column "m"`, exitUsage},
-		{"--delimiter ;", "--delimiter is for CSV, not for CarbonData", exitUsage},
-		{"--no-header", "--no-header is for CSV, not for CarbonData", exitUsage},
-		{"--columns id --input-format csv", "is a directory", exitFailed},
-		{"--columns id --batch 0", "--batch: want at least 1", exitUsage},
-		{"--columns id", `row 1: column "id": key 0: key exists`, exitFailed},
-		{"--columns id --create --key id", "exists already", exitFailed},
+			`column "m": tables have no type for MAP<STRING,INT>`, exit.Failed},
+		{"--columns id,x", `--columns: column "x": no such column`, exit.Misused},
+		{"--columns id --where x=1", `--where: column "x": no such column`, exit.Misused},
+		{"--columns id --where m=1", `--where: column "m"`, exit.Misused},
+		{"--delimiter ;", "--delimiter is for CSV, not for CarbonData", exit.Misused},
+		{"--no-header", "--no-header is for CSV, not for CarbonData", exit.Misused},
+		{"--columns id --input-format csv", "is a directory", exit.Failed},
+		{"--columns id --batch 0", "--batch: want at least 1", exit.Misused},
+		{"--columns id", `row 1: column "id": key 0: key exists`, exit.Failed},
+		{"--columns id --create --key id", "exists already", exit.Failed},
 	} {
 		args := append([]string{"table", "load", store, "t", folder}, strings.Fields(c.args)...)
 		out, errs, code := command(nil, args...)
@@ -203,8 +205,8 @@ func interruptLoad(t *testing.T, store, file string, args ...string) {
 	for asked := 1; ; asked += 1 + asked/4 {
 		table := fmt.Sprint("t", asked)
 		var stderr bytes.Buffer
-		a := &app{stdout: &stdout{out: &bytes.Buffer{}}, stderr: &stderr}
-		code := a.run(newCountdown(asked),
+		a := &console.Console{Stdout: &console.Stdout{Out: &bytes.Buffer{}}, Stderr: &stderr}
+		code := run(newCountdown(asked), a,
 			append([]string{"table", "load", store, table, file, "--create", "--batch", "50"}, args...))
 		lines := strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
 		loaded, ok := strings.CutSuffix(strings.TrimPrefix(lines[len(lines)-1], "loaded "), " rows")
@@ -219,7 +221,7 @@ func interruptLoad(t *testing.T, store, file string, args ...string) {
 			}
 			return
 		}
-		if code != exitInterrupted || !strings.Contains(stderr.String(), "oribi: interrupted\n") {
+		if code != exit.Interrupted || !strings.Contains(stderr.String(), "oribi: interrupted\n") {
 			t.Fatalf("canceled at check %d: exit code %d: %s", asked, code, stderr.String())
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
@@ -19,7 +20,7 @@ import (
 func damaged(t *testing.T, file string, args ...string) {
 	t.Helper()
 	_, errs, code := command(strings.NewReader(""), args...)
-	if code != exitDamage || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, filepath.Base(file)) {
+	if code != exit.Damage || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, filepath.Base(file)) {
 		t.Errorf("oribi %s: exit code %d: %s", strings.Join(args, " "), code, errs)
 	}
 }
@@ -143,13 +144,13 @@ func TestProbeMatchesKudu(t *testing.T) {
 func TestProbeReportsBadKeysOnStdin(t *testing.T) {
 	file := filepath.Join(corpustest.Dir(t), "golden", "cfile", "bloom", "small-64.bloom")
 	out, errs, code := command(strings.NewReader("\n00\nxy\n"), "bloom", "probe", file, "-")
-	if code != exitFailed || strings.Count(out, "\n") != 2 || !strings.Contains(errs, "-:3: \"xy\" is not hex") {
+	if code != exit.Failed || strings.Count(out, "\n") != 2 || !strings.Contains(errs, "-:3: \"xy\" is not hex") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	if _, errs, code := command(nil, "bloom", "probe", file, "0"); code != exitUsage {
+	if _, errs, code := command(nil, "bloom", "probe", file, "0"); code != exit.Misused {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := command(nil, "bloom", "probe", file); code != exitUsage {
+	if _, errs, code := command(nil, "bloom", "probe", file); code != exit.Misused {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -231,7 +232,7 @@ func TestDeltaDumpReportsWrongColumns(t *testing.T) {
 	for _, columns := range []string{`{}`, `[1]`, `[{"id":11}]`, `[{"type":"INT8"}]`,
 		`[{"id":"11","type":"INT8"}]`, `[{"id":11,"type":"WORD"}]`,
 		`[{"id":11,"type":"INT8"},{"id":11,"type":"INT8"}]`, `[`, `[{"id":11,"type":"INT8","nullable":1}]`} {
-		if _, errs, code := command(nil, "delta", "dump", file, "--columns", columns); code != exitUsage ||
+		if _, errs, code := command(nil, "delta", "dump", file, "--columns", columns); code != exit.Misused ||
 			!strings.Contains(errs, "--columns") {
 			t.Errorf("--columns %s: exit code %d: %s", columns, code, errs)
 		}
@@ -249,42 +250,42 @@ func TestFailedWriteLeavesNoFile(t *testing.T) {
 		code         int
 		want         string
 	}{
-		{`{"type":"INT8"}`, "1\n128\n", exitFailed, `values:2: "128" is out of range for int8`},
-		{`{"type":"INT8"}`, "1\n\"1\"\n", exitFailed, "values:2: want an integer, not a string"},
+		{`{"type":"INT8"}`, "1\n128\n", exit.Failed, `values:2: "128" is out of range for int8`},
+		{`{"type":"INT8"}`, "1\n\"1\"\n", exit.Failed, "values:2: want an integer, not a string"},
 		{`{"type":"INT8"}`, "1\n2", 0, ""},
-		{`{"type":"INT8"}`, "1\n\n2\n", exitFailed, "values:2: "},
-		{`{"type":"INT8"}`, "1 2\n", exitFailed, "values:1: "},
-		{`{"type":"INT8"}`, "null\n", exitFailed, "values:1: null in a column that is not nullable"},
-		{`{"type":"INT8","array":true}`, "[1]\nnull\n", exitFailed, "values:2: null in a column that is not nullable"},
-		{`{"type":"INT8","array":true}`, "[1]\n3\n", exitFailed, "values:2: want an array, not a number"},
-		{`{"type":"INT8","array":true}`, "[1,null,-129]\n", exitFailed, "values:1: element 2: "},
+		{`{"type":"INT8"}`, "1\n\n2\n", exit.Failed, "values:2: "},
+		{`{"type":"INT8"}`, "1 2\n", exit.Failed, "values:1: "},
+		{`{"type":"INT8"}`, "null\n", exit.Failed, "values:1: null in a column that is not nullable"},
+		{`{"type":"INT8","array":true}`, "[1]\nnull\n", exit.Failed, "values:2: null in a column that is not nullable"},
+		{`{"type":"INT8","array":true}`, "[1]\n3\n", exit.Failed, "values:2: want an array, not a number"},
+		{`{"type":"INT8","array":true}`, "[1,null,-129]\n", exit.Failed, "values:1: element 2: "},
 		{`{"type":"INT8","array":true,"nullable":true}`, "[1,null]\n[]\nnull\n", 0, ""},
-		{`{"type":"DATE"}`, "\"2026-01-01\"\n", exitFailed, "values:1: want an integer"},
-		{`{"type":"DECIMAL32"}`, "1.5\n", exitFailed, "values:1: want an integer in plain digits"},
-		{`{"type":"STRING"}`, "\"\xff\"\n", exitFailed, "values:1: "},
-		{`{"type":"BINARY"}`, "\"ab\"\n", exitFailed, `values:1: want "0x…"`},
-		{`{"type":"INT32","validx":true}`, "1\n1\n3\n2\n", exitFailed,
+		{`{"type":"DATE"}`, "\"2026-01-01\"\n", exit.Failed, "values:1: want an integer"},
+		{`{"type":"DECIMAL32"}`, "1.5\n", exit.Failed, "values:1: want an integer in plain digits"},
+		{`{"type":"STRING"}`, "\"\xff\"\n", exit.Failed, "values:1: "},
+		{`{"type":"BINARY"}`, "\"ab\"\n", exit.Failed, `values:1: want "0x…"`},
+		{`{"type":"INT32","validx":true}`, "1\n1\n3\n2\n", exit.Failed,
 			"values:4: the value is less than the previous one"},
-		{`{"type":"INT32","validx":true,"append_batch":1}`, "1\n1\n3\n2\n", exitFailed,
+		{`{"type":"INT32","validx":true,"append_batch":1}`, "1\n1\n3\n2\n", exit.Failed,
 			"values:4: the value is less than the previous one"},
-		{`{"type":"INT32","validx":true,"nullable":true}`, "1\n", exitUsage, "spec: validx: the column is nullable"},
-		{`{"type":"FLOAT","validx":true}`, "1\n", exitUsage, "spec: validx: values of type FLOAT have no order"},
-		{`{"type":"INT8","array":true,"validx":true}`, "", exitUsage, "spec: validx: the column is one of arrays"},
-		{`{"type":"INT32","posidx":false}`, "1\n", exitUsage, "spec: posidx and validx are both false"},
-		{`{"type":"STRING","encoding":"RLE"}`, "", exitUsage, "spec: encoding: RLE does not fit STRING"},
-		{`{"type":"WORD"}`, "", exitUsage, `spec: type: unknown type "WORD"`},
-		{`{"type":"INT8","compression":"LZO"}`, "", exitUsage, `spec: compression: unknown compression "LZO"`},
-		{`{"encoding":"RLE"}`, "", exitUsage, `spec: "type" is missing`},
-		{`{"type":"INT8","block_size":-1}`, "", exitUsage, "spec: block_size: want an integer from 0"},
-		{`{"type":"INT8","restart_interval":1.5}`, "", exitUsage, "spec: restart_interval: want an integer from 0"},
-		{`{"type":"INT8","append_batch":99999999999}`, "", exitUsage, "spec: append_batch: want an integer from 0"},
-		{`{"type":"INT8","nullable":1}`, "", exitUsage, "spec: nullable: want true or false, not a number"},
-		{`{"type":"INT8","metadata":[{"where":"header","key":"k","value_length":2000}]}`, "", exitUsage,
+		{`{"type":"INT32","validx":true,"nullable":true}`, "1\n", exit.Misused, "spec: validx: the column is nullable"},
+		{`{"type":"FLOAT","validx":true}`, "1\n", exit.Misused, "spec: validx: values of type FLOAT have no order"},
+		{`{"type":"INT8","array":true,"validx":true}`, "", exit.Misused, "spec: validx: the column is one of arrays"},
+		{`{"type":"INT32","posidx":false}`, "1\n", exit.Misused, "spec: posidx and validx are both false"},
+		{`{"type":"STRING","encoding":"RLE"}`, "", exit.Misused, "spec: encoding: RLE does not fit STRING"},
+		{`{"type":"WORD"}`, "", exit.Misused, `spec: type: unknown type "WORD"`},
+		{`{"type":"INT8","compression":"LZO"}`, "", exit.Misused, `spec: compression: unknown compression "LZO"`},
+		{`{"encoding":"RLE"}`, "", exit.Misused, `spec: "type" is missing`},
+		{`{"type":"INT8","block_size":-1}`, "", exit.Misused, "spec: block_size: want an integer from 0"},
+		{`{"type":"INT8","restart_interval":1.5}`, "", exit.Misused, "spec: restart_interval: want an integer from 0"},
+		{`{"type":"INT8","append_batch":99999999999}`, "", exit.Misused, "spec: append_batch: want an integer from 0"},
+		{`{"type":"INT8","nullable":1}`, "", exit.Misused, "spec: nullable: want true or false, not a number"},
+		{`{"type":"INT8","metadata":[{"where":"header","key":"k","value_length":2000}]}`, "", exit.Misused,
 			`spec: metadata: pair "k": want a "value"`},
-		{`{"type":"INT8","metadata":[{"where":"there","key":"k","value":"0x"}]}`, "", exitUsage,
+		{`{"type":"INT8","metadata":[{"where":"there","key":"k","value":"0x"}]}`, "", exit.Misused,
 			`spec: metadata: pair "k": "where" is`},
-		{`{"type":"INT8"}{"type":"INT8"}`, "", exitUsage, "spec: byte 16: not JSON: text after the value"},
-		{`[]`, "", exitUsage, "spec: want an object, not an array"},
+		{`{"type":"INT8"}{"type":"INT8"}`, "", exit.Misused, "spec: byte 16: not JSON: text after the value"},
+		{`[]`, "", exit.Misused, "spec: want an object, not an array"},
 	} {
 		put(t, spec, c.spec)
 		put(t, values, c.values)
@@ -298,7 +299,7 @@ func TestFailedWriteLeavesNoFile(t *testing.T) {
 	}
 	put(t, out, "mine")
 	put(t, spec, `{"type":"INT8"}`)
-	if _, errs, code := command(nil, "cfile", "write", "--spec", spec, "--values", values, out); code != exitFailed ||
+	if _, errs, code := command(nil, "cfile", "write", "--spec", spec, "--values", values, out); code != exit.Failed ||
 		read(t, out) != "mine" {
 		t.Errorf("exit code %d, then the file is %q: %s", code, read(t, out), errs)
 	}
@@ -309,7 +310,7 @@ func TestMissingFilesAreNotDamage(t *testing.T) {
 	for _, file := range []string{dir, filepath.Join(dir, "none"), filepath.Join(dir, "none.gz")} {
 		for _, args := range append(cfileVerbs(file), []string{"bloom", "info", file},
 			[]string{"bloom", "probe", file, "00"}, []string{"delta", "dump", file}) {
-			if _, errs, code := command(nil, args...); code != exitFailed || strings.Count(errs, "\n") != 1 ||
+			if _, errs, code := command(nil, args...); code != exit.Failed || strings.Count(errs, "\n") != 1 ||
 				!strings.Contains(errs, file) {
 				t.Errorf("oribi %s: exit code %d: %s", strings.Join(args, " "), code, errs)
 			}
@@ -343,11 +344,11 @@ func TestSeekRefusesInvalidValues(t *testing.T) {
 	sorted, unsorted := filepath.Join(dir, "decimal32-bshuf-lz4-v.cfile"),
 		filepath.Join(dir, "bool-rle-lz4-null-p.cfile")
 	for _, value := range []string{"x", "1.5", "99999999999", ""} {
-		if _, errs, code := command(nil, "cfile", "seek", sorted, "--", value); code != exitUsage {
+		if _, errs, code := command(nil, "cfile", "seek", sorted, "--", value); code != exit.Misused {
 			t.Errorf("%q: exit code %d: %s", value, code, errs)
 		}
 	}
-	if _, errs, code := command(nil, "cfile", "seek", unsorted, "--", "true"); code != exitFailed ||
+	if _, errs, code := command(nil, "cfile", "seek", unsorted, "--", "true"); code != exit.Failed ||
 		!strings.Contains(errs, "no value index") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}

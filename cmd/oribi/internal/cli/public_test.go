@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -83,7 +84,7 @@ func (p *publicFiles) load(t *testing.T, name string) {
 	if out != "" || faultWords.MatchString(errs) {
 		t.Errorf("%s: %s%s", name, out, errs)
 	}
-	if code != exitDone {
+	if code != exit.Done {
 		p.refused(t, name, lines, code)
 		return
 	}
@@ -109,11 +110,11 @@ func (p *publicFiles) refused(t *testing.T, name string, lines []string, code in
 	message := strings.TrimPrefix(lines[0], "oribi: ")
 	text := regexp.MustCompile(`(?i)(csv|tsv|json|jsonl|ndjson)$`).MatchString(name)
 	switch {
-	case len(lines) > 3 || code != exitFailed && code != exitUsage && code != exitDamage:
+	case len(lines) > 3 || code != exit.Failed && code != exit.Misused && code != exit.Damage:
 		t.Errorf("%s: exit code %d: %s", name, code, lines)
-	case code == exitDamage && text:
+	case code == exit.Damage && text:
 		t.Errorf("text is not damaged: %s", message)
-	case !strings.Contains(message, filepath.Base(name)) && code != exitUsage:
+	case !strings.Contains(message, filepath.Base(name)) && code != exit.Misused:
 		t.Errorf("%s: the message does not name the file: %s", name, message)
 	case text && !placed.MatchString(message):
 		t.Errorf("no place: %s", message)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 )
 
 func TestStoreDumpNextToAWriter(t *testing.T) {
@@ -15,9 +17,9 @@ func TestStoreDumpNextToAWriter(t *testing.T) {
 	}
 	defer store.Close()
 	var out, errs bytes.Buffer
-	a := &app{stdout: &stdout{out: &out}, stderr: &errs}
-	code := a.run(t.Context(), []string{"store", "dump", dir})
-	if code != exitDone || out.Len() == 0 || errs.Len() > 0 {
+	a := &console.Console{Stdout: &console.Stdout{Out: &out}, Stderr: &errs}
+	code := run(t.Context(), a, []string{"store", "dump", dir})
+	if code != exit.Done || out.Len() == 0 || errs.Len() > 0 {
 		t.Errorf("exit code %d, stdout of %d bytes, stderr %q", code, out.Len(), errs.String())
 	}
 }

@@ -7,30 +7,35 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 	"github.com/oribi-db/oribi/internal/when"
 )
 
-// time converts between timestamps and clock time.
-func (a *app) time() *cobra.Command {
+// timeVerb converts between timestamps and clock time.
+func timeVerb(a *console.Console) *cobra.Command {
 	var format string
-	c := a.verb("time TS", "Convert a timestamp to clock time, and back", func(_ *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		ts, err := when.Parse(args[0], time.Now())
-		if err != nil {
-			return usage(err)
-		}
-		if ts == when.Latest {
-			return usage(errors.New("latest is not a clock time: want " +
-				strings.TrimSuffix(when.Points, ", or latest")))
-		}
-		var f fields
-		f.plain("ts", uint64(ts))
-		f.text("time", clockTime(ts))
-		return a.printFields(&f, form)
-	})
-	formatFlag(c, &format)
+	c := verb.New(a, "time TS", "Convert a timestamp to clock time, and back",
+		func(_ *cobra.Command, args []string) error {
+			form, err := a.Format(format)
+			if err != nil {
+				return err
+			}
+			ts, err := when.Parse(args[0], time.Now())
+			if err != nil {
+				return exit.Usage(err)
+			}
+			if ts == when.Latest {
+				return exit.Usage(errors.New("latest is not a clock time: want " +
+					strings.TrimSuffix(when.Points, ", or latest")))
+			}
+			var f console.Fields
+			f.Plain("ts", uint64(ts))
+			f.Text("time", flags.ClockTime(ts))
+			return a.PrintFields(&f, form)
+		})
+	flags.Format(c, &format)
 	return c
 }

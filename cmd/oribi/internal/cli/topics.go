@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 )
 
 // topic is a page of help that belongs to no command: one of the languages of arguments and files.
@@ -180,8 +182,8 @@ func appendTopics(b *strings.Builder) {
 }
 
 // printTopic prints a page.
-func (a *app) printTopic(t topic) error {
-	_, err := fmt.Fprintf(a.stdout, "%s\n", t.text[:len(t.text)-1])
+func printTopic(a *console.Console, t topic) error {
+	_, err := fmt.Fprintf(a.Stdout, "%s\n", t.text[:len(t.text)-1])
 	return err
 }
 

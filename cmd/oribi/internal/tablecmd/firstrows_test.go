@@ -1,0 +1,32 @@
+package tablecmd
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func TestFirstRowsTakeBoundedMemory(t *testing.T) {
+	columns := []schema.Column{{Name: "s", Type: schema.String}}
+	rows := func(first byte, n int) *batch.RecordBatch {
+		b := batch.New(columns, n)
+		for i := range n {
+			b.Columns[0].SetCell(i, append([]byte{first - byte(i)}, make([]byte, 1000)...))
+		}
+		return b
+	}
+	f := firstRows{typ: schema.String, limit: 3, bytes: 3 * 2200}
+	if err := errors.Join(f.add(rows(255, 100), 0, 1), f.add(rows(150, 100), 0, 1)); err != nil {
+		t.Errorf("rows that are replaced count: %v", err)
+	}
+	if got := f.sorted(); len(got) != 3 || got[0].by[0] != 51 || got[2].by[0] != 53 {
+		t.Errorf("got %d rows, the first with %d", len(got), got[0].by[0])
+	}
+	f = firstRows{typ: schema.String, limit: 4, bytes: 3 * 2200}
+	if err := f.add(rows(255, 100), 0, 1); err == nil || !strings.Contains(err.Error(), "lower --limit 4") {
+		t.Errorf("rows above the limit: %v", err)
+	}
+}
