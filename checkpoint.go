@@ -30,16 +30,17 @@ type CopyResult struct {
 	Bytes     int64          // length of its files
 }
 
-// CopyOption is an option of Store.Checkpoint and WriteImage: CopyProgress. A nil option has no
-// effect.
-type CopyOption func(*copyOptions)
+// Progress is called repeatedly while Checkpoint, WriteImage, or Verify runs, with the number of
+// bytes that are done and the number of all. A nil Progress has no effect.
+type Progress func(done, total int64)
 
-type copyOptions struct{ progress func(done, total int64) }
-
-// CopyProgress makes a copy call progress after each block, with the bytes of blocks so far and of
-// all.
-func CopyProgress(progress func(done, total int64)) CopyOption {
-	return func(o *copyOptions) { o.progress = progress }
+// advance calls each of progress.
+func advance(progress []Progress, done, total int64) {
+	for _, p := range progress {
+		if p != nil {
+			p(done, total)
+		}
+	}
 }
 
 // Checkpoint makes a copy of the store, as of now, in dir, which must not exist, with a parent that
@@ -60,7 +61,7 @@ func CopyProgress(progress func(done, total int64)) CopyOption {
 //
 // Errors: fs.ErrExist if dir is anything else; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed;
 // ctx.Err(); those of the file system.
-func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) (CopyResult, error) {
+func (s *Store) Checkpoint(ctx context.Context, dir string, progress ...Progress) (CopyResult, error) {
 	if err := s.enter(); err != nil {
 		return CopyResult{}, err
 	}
@@ -70,7 +71,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) 
 		return CopyResult{}, callErr("checkpoint", err)
 	}
 	defer im.Close()
-	c, err := writeImage(ctx, dir, im, &s.opts, opts)
+	c, err := writeImage(ctx, dir, im, &s.opts, progress)
 	return c, callErr("checkpoint", err)
 }
 
@@ -80,17 +81,17 @@ func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) 
 //
 // Each block is verified against its length and checksum; metadata and log are copied from src.
 // Errors: as for Checkpoint; ErrUnsupported; the errors of src.
-func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options, opts ...CopyOption) (CopyResult, error) {
+func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options, progress ...Progress) (CopyResult, error) {
 	if err := o.Validate(); err != nil {
 		return CopyResult{}, err
 	}
 	filled := o.filled()
-	c, err := writeImage(ctx, dir, src, &filled, opts)
+	c, err := writeImage(ctx, dir, src, &filled, progress)
 	return c, callErr("write image", err)
 }
 
 func writeImage(
-	ctx context.Context, dir string, src ImageSource, o *Options, opts []CopyOption,
+	ctx context.Context, dir string, src ImageSource, o *Options, progress []Progress,
 ) (_ CopyResult, err error) {
 	fsys := o.FS
 	if err := mayCopyTo(fsys, dir); err != nil {
@@ -103,12 +104,7 @@ func writeImage(
 			return CopyResult{}, err
 		}
 	}
-	w := imageWriter{ctx: ctx, dir: to, src: src, info: src.Info(), o: o}
-	for _, opt := range opts {
-		if opt != nil {
-			opt(&w.options)
-		}
-	}
+	w := imageWriter{ctx: ctx, dir: to, src: src, info: src.Info(), o: o, progress: progress}
 	// With its lock held, no other process takes the directory for an empty one.
 	lock, err := fsys.Lock(to.File(storedir.LockName), vfs.LockCreate)
 	if err == nil {
@@ -227,7 +223,7 @@ type imageWriter struct {
 	src      ImageSource
 	info     ImageInfo
 	o        *Options
-	options  copyOptions
+	progress []Progress
 	instance storedir.Instance
 	copied   CopyResult
 	done     int64 // bytes of blocks
@@ -313,9 +309,8 @@ func (w *imageWriter) block(b *blockmanager.Builder, info ImageBlock, open func(
 	if err := errors.Join(err, r.Close()); err != nil {
 		return err
 	}
-	if w.done += info.Length; w.options.progress != nil {
-		w.options.progress(w.done, w.info.BlockBytes)
-	}
+	w.done += info.Length
+	advance(w.progress, w.done, w.info.BlockBytes)
 	return nil
 }
 

@@ -251,17 +251,17 @@ func ExampleOptions() {
 	// true
 }
 
-// Deep makes Verify check also what no checksum covers.
-func ExampleDeep() {
+// VerifyDeep also checks what no checksum covers.
+func ExampleStore_VerifyDeep() {
 	store, files := filesTable()
 	defer store.Close()
 	put(store, files, map[string]int{"a.txt": 10})
 	files.Flush(context.Background())
 	findings := 0
-	err := store.Verify(context.Background(), func(f oribi.Finding) {
+	err := store.VerifyDeep(context.Background(), func(f oribi.Finding) {
 		findings++
 		fmt.Println(f.File, f.Offset, f.Problem)
-	}, oribi.Deep())
+	})
 	fmt.Println(findings, err)
 	// Output:
 	// 0 <nil>

@@ -119,10 +119,11 @@ func ExampleStore_Snapshot() {
 	store, files := filesTable()
 	defer store.Close()
 	put(store, files, map[string]int{"a.txt": 10})
-	report, err := store.Snapshot(ctx, oribi.Named("report"))
+	report, err := store.Snapshot(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
+	report.SetName("report")
 	put(store, files, map[string]int{"a.txt": 20, "b.txt": 30})
 
 	n, err := files.Count(ctx, oribi.At(report))

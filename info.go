@@ -34,7 +34,7 @@ func (s *Store) Info() (Info, error) {
 	defer s.leave()
 	info := Info{UUID: hex.EncodeToString(s.core.Instance.ID[:]), Format: storedir.FormatNumber, Bytes: s.sizes()}
 	for _, sn := range s.core.Pins.Snapshots() {
-		info.Snapshots = append(info.Snapshots, SnapshotInfo{sn.Name, sn.TS})
+		info.Snapshots = append(info.Snapshots, SnapshotInfo{sn.Name(), sn.TS})
 	}
 	for _, t := range s.sortedTables() {
 		info.Tables++

@@ -35,31 +35,14 @@ type SnapshotInfo struct {
 	Timestamp mvcc.Timestamp
 }
 
-// SnapshotOption is an option of Store.Snapshot and SnapshotAt: Named. A nil option has no effect.
-type SnapshotOption interface{ snapshot(*Snapshot) }
-
-type named string
-
-func (n named) snapshot(sn *Snapshot) { sn.pin.Name = string(n) }
-
-// Named gives a snapshot a name for Store.Info. Any text is allowed, also the name of another
-// snapshot.
-func Named(name string) SnapshotOption { return named(name) }
-
-func (s *Store) newSnapshot(ts mvcc.Timestamp, opts []SnapshotOption) *Snapshot {
-	sn := &Snapshot{store: s, pin: store.Snapshot{TS: ts}}
-	for _, o := range opts {
-		if o != nil {
-			o.snapshot(sn)
-		}
-	}
-	return sn
+func (s *Store) newSnapshot(ts mvcc.Timestamp) *Snapshot {
+	return &Snapshot{store: s, pin: store.Snapshot{TS: ts}}
 }
 
 // Snapshot pins the newest published state: every write batch whose Commit has returned, and none
 // that is in flight. It does not wait for commits, except if a table has dropped all history up to
 // the newest write batch: then it waits for those in flight. Errors: ctx.Err(); ErrClosed.
-func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot, error) {
+func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
@@ -68,7 +51,7 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}
 	// All batches up to this timestamp are published, and later ones get a higher timestamp.
-	sn := s.newSnapshot(s.newest(), opts)
+	sn := s.newSnapshot(s.newest())
 	if s.opts.Follow {
 		// A history floor is below all batches that had no timestamp when it was chosen, and not
 		// above one that was in flight.
@@ -92,7 +75,7 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	if errors.Is(err, fault.ErrPoisoned) {
 		// Publishing and dropping have stopped: the visible state stays the newest.
 		sn.Close()
-		sn = s.newSnapshot(s.core.Visible(), opts)
+		sn = s.newSnapshot(s.core.Visible())
 		s.core.Pins.Open(&sn.pin)
 		err = nil
 	}
@@ -108,20 +91,18 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 //
 // Errors: ErrTooOld if there are tables and the history of all of them begins later, and for what
 // looks like a Unix time (see AsOf); ErrFuture for a timestamp ahead of the clock; ctx.Err(); ErrClosed; ErrPoisoned.
-func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...SnapshotOption) (*Snapshot, error) {
-	return s.snapshotAt(ctx, ts, s.sortedTables, opts)
+func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp) (*Snapshot, error) {
+	return s.snapshotAt(ctx, ts, s.sortedTables)
 }
 
 // snapshotAt is SnapshotAt for readers of some tables.
-func (s *Store) snapshotAt(
-	ctx context.Context, ts mvcc.Timestamp, tables func() []*Table, opts []SnapshotOption,
-) (*Snapshot, error) {
+func (s *Store) snapshotAt(ctx context.Context, ts mvcc.Timestamp, tables func() []*Table) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
 	defer s.leave()
 	err := ctx.Err()
-	sn := s.newSnapshot(ts, opts)
+	sn := s.newSnapshot(ts)
 	if err == nil {
 		err = s.checkTimestamp(ts)
 	}
@@ -165,8 +146,12 @@ func (s *Store) handOut(ts mvcc.Timestamp) {
 	}
 }
 
-// Name returns the name that the snapshot was given with Named.
-func (sn *Snapshot) Name() string { return sn.pin.Name }
+// Name returns the name of the snapshot, which is empty before SetName.
+func (sn *Snapshot) Name() string { return sn.pin.Name() }
+
+// SetName gives the snapshot a name for Store.Info. Any text is allowed, also the name of another
+// snapshot.
+func (sn *Snapshot) SetName(name string) { sn.pin.SetName(name) }
 
 // Close unpins the history. Running reads of the snapshot continue; later ones return ErrClosed.
 // Close may be called twice.

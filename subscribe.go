@@ -215,7 +215,11 @@ func (s *subscription) leave() {
 
 // pin pins the history above a timestamp.
 func (s *subscription) pin(ts mvcc.Timestamp) (*Snapshot, error) {
-	return s.store.snapshotAt(s.ctx, ts, s.chosen, []SnapshotOption{Named("subscription")})
+	sn, err := s.store.snapshotAt(s.ctx, ts, s.chosen)
+	if err == nil {
+		sn.SetName("subscription")
+	}
+	return sn, err
 }
 
 // chosen returns the tables that exist now and whose changes are yielded.

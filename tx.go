@@ -88,14 +88,15 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 		return nil, fmt.Errorf("oribi: begin: %w", err)
 	}
 	tx.recorded = recorded
-	if tx.snapshot, err = s.Snapshot(ctx, Named(txName)); err == nil && tx.snapshot.pin.TS < from {
+	if tx.snapshot, err = s.Snapshot(ctx); err == nil && tx.snapshot.pin.TS < from {
 		tx.snapshot.Close()
-		tx.snapshot, err = s.SnapshotAt(ctx, from, Named(txName))
+		tx.snapshot, err = s.SnapshotAt(ctx, from)
 	}
 	if err != nil {
 		tx.end()
 		return nil, err
 	}
+	tx.snapshot.SetName(txName)
 	tx.checked = tx.snapshot.pin.TS
 	return tx, nil
 }

@@ -24,50 +24,42 @@ type Finding struct {
 	Problem string
 }
 
-// VerifyOption is an option of Store.Verify: Deep or VerifyProgress. A nil option has no effect.
-type VerifyOption func(*verifyOptions)
-
-type verifyOptions struct {
+// verification is a call of Verify or VerifyDeep.
+type verification struct {
 	deep        bool
 	missing     map[blockID]bool                       // blocks that are reported as missing
 	places      map[blockID]blockmanager.BlockLocation // nil until it is needed
 	done, total int64
-	progress    func(done, total int64)
-}
-
-// Deep makes Verify check also what no checksum covers, such as errors of a program that wrote
-// false data with right checksums: that bloom files, key indexes, and key directories find every
-// key; that the changes of each row, in all files together, form one history; that the counts,
-// sizes, and LSNs of rowsets are right; that the metadata names every block exactly once; that the
-// journal repeats the metadata. It reports every damaged file of a rowset, not only the first.
-func Deep() VerifyOption { return func(o *verifyOptions) { o.deep = true } }
-
-// VerifyProgress makes Verify call progress periodically with the number of bytes checked so far
-// and the total. A block is read twice, as a block and as part of its rowset, and counts twice.
-func VerifyProgress(progress func(done, total int64)) VerifyOption {
-	return func(o *verifyOptions) { o.progress = progress }
+	progress    []Progress
 }
 
 // advance counts checked bytes.
-func (o *verifyOptions) advance(bytes int64) {
+func (o *verification) advance(bytes int64) {
 	o.done += bytes
-	if o.progress != nil {
-		o.progress(o.done, o.total)
-	}
+	advance(o.progress, o.done, o.total)
 }
 
 // Verify reads and checks all files: containers and blocks with their checksums, the log, the
 // journal of the metadata, every column file of every rowset, keys against bounds, counts against
 // rows. It calls report for each finding and continues. It returns an error only if it could not
 // check everything. It may run while the store is in use. A torn end of the log or the journal is
-// not a finding.
-func (s *Store) Verify(ctx context.Context, report func(Finding), options ...VerifyOption) error {
-	var o verifyOptions
-	for _, option := range options {
-		if option != nil {
-			option(&o)
-		}
-	}
+// not a finding. A block is read twice, as a block and as part of its rowset, and counts twice in
+// progress.
+func (s *Store) Verify(ctx context.Context, report func(Finding), progress ...Progress) error {
+	return s.verify(ctx, report, &verification{progress: progress})
+}
+
+// VerifyDeep is like Verify and checks also what no checksum covers, such as errors of a program
+// that wrote false data with right checksums: that bloom files, key indexes, and key directories
+// find every key; that the changes of each row, in all files together, form one history; that the
+// counts, sizes, and LSNs of rowsets are right; that the metadata names every block exactly once;
+// that the journal repeats the metadata. It reports every damaged file of a rowset, not only the
+// first.
+func (s *Store) VerifyDeep(ctx context.Context, report func(Finding), progress ...Progress) error {
+	return s.verify(ctx, report, &verification{deep: true, progress: progress})
+}
+
+func (s *Store) verify(ctx context.Context, report func(Finding), o *verification) error {
 	if report == nil {
 		report = func(Finding) {}
 	}
@@ -90,7 +82,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
 	if o.deep {
-		err := s.verifyNames(report, &o)
+		err := s.verifyNames(report, o)
 		if err == nil {
 			err = s.core.Blocks.CompareJournal(found)
 		}
@@ -99,7 +91,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 		}
 	}
 	for _, t := range s.sortedTables() {
-		if err := t.verify(ctx, report, &o); err != nil {
+		if err := t.verify(ctx, report, o); err != nil {
 			return fmt.Errorf("oribi: verify: %w", err)
 		}
 	}
@@ -108,7 +100,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 
 // verify checks each rowset of a table, then scans the table. Keys must ascend, and the number of
 // rows must agree with the metadata.
-func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptions) error {
+func (t *Table) verify(ctx context.Context, report func(Finding), o *verification) error {
 	damaged := false
 	check := t.tab.Check
 	if o.deep {

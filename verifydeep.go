@@ -11,7 +11,7 @@ import (
 )
 
 // place returns a finding about a block, where the block begins, or about the metadata if id is 0.
-func (o *verifyOptions) place(s *Store, id blockID, problem string) Finding {
+func (o *verification) place(s *Store, id blockID, problem string) Finding {
 	f := Finding{File: storedir.MetaName, Block: uint64(id), Problem: problem}
 	if id == 0 {
 		return f
@@ -32,7 +32,7 @@ func (o *verifyOptions) place(s *Store, id blockID, problem string) Finding {
 
 // verifyNames compares the rows of tables and rowsets with one another and with the blocks, as of
 // one commit.
-func (s *Store) verifyNames(report func(Finding), o *verifyOptions) error {
+func (s *Store) verifyNames(report func(Finding), o *verification) error {
 	snap, err := s.core.Blocks.Snapshot()
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (s *Store) verifyNames(report func(Finding), o *verifyOptions) error {
 // nameCheck does what verifyNames describes.
 type nameCheck struct {
 	s       *Store
-	o       *verifyOptions
+	o       *verification
 	report  func(Finding)
 	lengths map[blockID]int64
 	owners  map[blockID]string

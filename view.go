@@ -78,7 +78,7 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 	s := t.store
 	if sn := o.snapshot; sn != nil {
 		if sn.store != s {
-			return fmt.Errorf("snapshot %q belongs to another store", sn.pin.Name)
+			return fmt.Errorf("snapshot %q belongs to another store", sn.Name())
 		}
 		return s.core.Pins.PinSnapshot(t.tab.Number, &sn.pin)
 	}

@@ -19,7 +19,7 @@ type Repository struct {
 
 	// Progress, if not nil, is called by Backup and Restore after each block, with the bytes of
 	// blocks so far and of all. It must be set before they are called.
-	Progress func(done, total int64)
+	Progress oribi.Progress
 }
 
 // Open returns the repository in a storage. It reads and writes nothing: the first Backup makes the

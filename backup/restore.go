@@ -56,7 +56,7 @@ func (r *Repository) restore(
 		return c, err
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
-	return oribi.WriteImage(ctx, dir, &stored{ctx, r, s, m}, o, oribi.CopyProgress(r.Progress))
+	return oribi.WriteImage(ctx, dir, &stored{ctx, r, s, m}, o, r.Progress)
 }
 
 // stored is the image of a backup.

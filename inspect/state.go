@@ -21,10 +21,11 @@ func (s *server) stateAt(ctx context.Context, ts mvcc.Timestamp) (state, error) 
 	if ts != when.Latest {
 		return state{ts, oribi.AsOf(ts), func() {}}, nil
 	}
-	sn, err := s.store.Snapshot(ctx, oribi.Named("inspect"))
+	sn, err := s.store.Snapshot(ctx)
 	if err != nil {
 		return state{}, err
 	}
+	sn.SetName("inspect")
 	return state{sn.Timestamp(), oribi.At(sn), func() { sn.Close() }}, nil
 }
 

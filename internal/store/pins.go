@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -33,11 +34,23 @@ type Pins struct {
 
 // Snapshot pins the history of all tables above a timestamp until Pins.Close.
 type Snapshot struct {
-	Name string
-	TS   mvcc.Timestamp
+	TS mvcc.Timestamp
+
+	name atomic.Pointer[string] // nil: the empty name
 
 	closed bool // under Pins.mu
 }
+
+// Name returns the name of the snapshot.
+func (s *Snapshot) Name() string {
+	if name := s.name.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
+
+// SetName changes the name of the snapshot.
+func (s *Snapshot) SetName(name string) { s.name.Store(&name) }
 
 // NewPins returns the pins of a store.
 func NewPins(t *Timeline) *Pins {
@@ -134,7 +147,7 @@ func (p *Pins) PinSnapshot(table uint32, sn *Snapshot) error {
 	defer p.mu.Unlock()
 	switch floor := p.floors[table]; {
 	case sn.closed:
-		return fmt.Errorf("snapshot %q: %w", sn.Name, fault.ErrClosed)
+		return fmt.Errorf("snapshot %q: %w", sn.Name(), fault.ErrClosed)
 	case sn.TS < floor:
 		return fmt.Errorf("history begins at %v: %w", floor, fault.ErrTooOld)
 	}
@@ -232,7 +245,7 @@ func (p *Pins) Snapshots() []*Snapshot {
 	}
 	slices.SortFunc(out, func(a, b *Snapshot) int {
 		return cmp.Or(cmp.Compare(a.TS, b.TS),
-			cmp.Compare(a.Name, b.Name))
+			cmp.Compare(a.Name(), b.Name()))
 	})
 	return out
 }

@@ -478,12 +478,12 @@ func TestCheckpointOfReadOnlyStoreAndRefusals(t *testing.T) {
 	}
 	defer store.Close()
 	var done, total, calls int64
-	c, err := store.Checkpoint(ctx, "/copy", nil, oribi.CopyProgress(func(d, of int64) {
+	c, err := store.Checkpoint(ctx, "/copy", nil, func(d, of int64) {
 		if d < done || total != 0 && of != total {
 			t.Errorf("progress %d of %d after %d of %d", d, of, done, total)
 		}
 		done, total, calls = d, of, calls+1
-	}))
+	})
 	if err != nil || done != total || calls == 0 {
 		t.Fatalf("progress %d of %d: %v", done, total, err)
 	}

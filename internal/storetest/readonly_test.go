@@ -192,13 +192,13 @@ func TestVerifyReportsProgress(t *testing.T) {
 	last, calls := int64(0), 0
 	err = store.Verify(t.Context(), func(f oribi.Finding) {
 		t.Errorf("%+v", f)
-	}, oribi.VerifyProgress(func(done, total int64) {
+	}, func(done, total int64) {
 		if done < last || done > total || total != 2*info.Bytes.Live {
 			t.Errorf("%d of %d after %d; the store has %d", done, total, last, info.Bytes.Live)
 		}
 		last = done
 		calls++
-	}))
+	})
 	if err != nil || last != 2*info.Bytes.Live || calls < 6 {
 		t.Errorf("%v; %d of %d bytes in %d calls", err, last, 2*info.Bytes.Live, calls)
 	}

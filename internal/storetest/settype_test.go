@@ -189,7 +189,7 @@ func TestSetTypeKeepsHistory(t *testing.T) {
 		if names != "k int64 n string i int16 " {
 			t.Fatalf("%s: columns %s", what, names)
 		}
-		if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }, oribi.Deep()); err != nil {
+		if err := store.VerifyDeep(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -251,7 +251,7 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 		wantRows(t, at+", first", table, []oribi.Row{row(1, 10), row(2, 20)}, oribi.AsOf(first))
 		wantRows(t, at+", last", table, []oribi.Row{row(1, 11), row(2, 20), row(3, 30)}, oribi.AsOf(last))
 		found := func(f oribi.Finding) { t.Errorf("%s: %+v", at, f) }
-		if err := store.Verify(ctx, found, oribi.Deep()); err != nil {
+		if err := store.VerifyDeep(ctx, found); err != nil {
 			t.Fatalf("%s: %v", at, err)
 		}
 		return converted

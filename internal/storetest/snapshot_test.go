@@ -48,10 +48,11 @@ func TestSnapshotPinsHistoryUntilItIsClosed(t *testing.T) {
 	store, table := floorStore(t, w)
 	defer store.Close()
 	putNumber(t, store, table, 1, 10)
-	sn, err := store.Snapshot(ctx, oribi.Named("first"))
+	sn, err := store.Snapshot(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
+	sn.SetName("first")
 	for i := range 5 {
 		w.move(30 * minute)
 		putNumber(t, store, table, 1, 20+i)
@@ -154,10 +155,11 @@ func TestSnapshotAtReturnsErrorsOfReads(t *testing.T) {
 	old := putNumber(t, store, table, 1, 10)
 	w.move(50 * minute)
 	putNumber(t, store, table, 1, 11)
-	sn, err := store.SnapshotAt(ctx, old, oribi.Named("past"))
+	sn, err := store.SnapshotAt(ctx, old)
 	if err != nil {
 		t.Fatal(err)
 	}
+	sn.SetName("past")
 	w.move(50 * minute)
 	if err := table.Compact(ctx); err != nil {
 		t.Fatal(err)
@@ -167,10 +169,11 @@ func TestSnapshotAtReturnsErrorsOfReads(t *testing.T) {
 	if err := store.AdvanceClock(future); err != nil {
 		t.Fatal(err)
 	}
-	ahead, err := store.SnapshotAt(ctx, future, oribi.Named("ahead"))
+	ahead, err := store.SnapshotAt(ctx, future)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ahead.SetName("ahead")
 	if ts := putNumber(t, store, table, 1, 12); ts <= ahead.Timestamp() {
 		t.Errorf("a batch at %v, not above the snapshot at %v", ts, ahead.Timestamp())
 	}
@@ -191,10 +194,11 @@ func TestSnapshotAtReturnsErrorsOfReads(t *testing.T) {
 	if _, err := store.SnapshotAt(ctx, mvcc.FromTime(w.time().Add(time.Hour))); !errors.Is(err, oribi.ErrFuture) {
 		t.Errorf("a snapshot an hour ahead: %v", err)
 	}
-	last, err := store.Snapshot(ctx, oribi.Named("last"))
+	last, err := store.Snapshot(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
+	last.SetName("last")
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -253,14 +253,14 @@ func (p *planter) update(row uint32, ts mvcc.Timestamp, v int64) change.Delta {
 			binary.LittleEndian.AppendUint64(nil, uint64(v)))}
 }
 
-// Deep finds each kind of planted error, at its place, and nothing else. It finds nothing in the
-// store without them.
+// VerifyDeep finds each kind of planted error, at its place, and nothing else. It finds nothing in
+// the store without them.
 func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		plant func(p *planter) block.ID // returns the block of the finding, 0 for the metadata
 		want  string
-		plain bool // Verify without Deep finds something too
+		plain bool // Verify finds something too
 	}{
 		{name: "nothing", plant: func(p *planter) block.ID { return 0 }},
 		{name: "bloom file without a key", want: "the bloom file excludes the key", plain: true,
@@ -415,12 +415,12 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer store.Close()
-			plain, err := findings(t.Context(), store)
+			plain, err := findings(t.Context(), store.Verify)
 			if missing := errors.Is(err, oribi.ErrNotFound); err != nil && !missing ||
 				(len(plain) > 0 || missing) != test.plain {
-				t.Errorf("without Deep: %+v, %v", plain, err)
+				t.Errorf("Verify: %+v, %v", plain, err)
 			}
-			got, err := findings(t.Context(), store, oribi.Deep())
+			got, err := findings(t.Context(), store.VerifyDeep)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -447,9 +447,9 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 }
 
 func findings(
-	ctx context.Context, store *oribi.Store, options ...oribi.VerifyOption,
+	ctx context.Context, verify func(context.Context, func(oribi.Finding), ...oribi.Progress) error,
 ) (list []oribi.Finding, err error) {
-	err = store.Verify(ctx, func(f oribi.Finding) { list = append(list, f) }, options...)
+	err = verify(ctx, func(f oribi.Finding) { list = append(list, f) })
 	return list, err
 }
 

@@ -15,13 +15,14 @@ import (
 func (r *Runner) hold(st *script.Step) error {
 	r.Counts.Reads++
 	may := r.expect(&st.Read)
-	sn, err := r.Store.SnapshotAt(r.ctx, st.Read.At, oribi.Named("held"))
+	sn, err := r.Store.SnapshotAt(r.ctx, st.Read.At)
 	switch {
 	case may&future != 0 && errors.Is(err, oribi.ErrFuture), may&tooOld != 0 && errors.Is(err, oribi.ErrTooOld):
 		return nil
 	case err != nil:
 		return err
 	}
+	sn.SetName("held")
 	defer sn.Close()
 	if h := r.Script.Settings.History; h > 0 {
 		r.Wall.move(h + time.Minute)

@@ -176,11 +176,11 @@ func (m *Model) Survivors(v *Survey, n int, inFlight *Outcome, unsure string) (i
 // ErrCorrupt.
 func Verified(s *oribi.Store) error {
 	var found error
-	err := s.Verify(context.Background(), func(f oribi.Finding) {
+	err := s.VerifyDeep(context.Background(), func(f oribi.Finding) {
 		if found == nil {
 			found = fmt.Errorf("verify: %+v: %w", f, oribi.ErrCorrupt)
 		}
-	}, oribi.Deep())
+	})
 	if err == nil {
 		err = found
 	}

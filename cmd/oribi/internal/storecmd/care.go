@@ -24,7 +24,7 @@ func Checkpoint(a *console.Console) *cobra.Command {
 			return access.WithStore(args[0], access.Reading, func(store *oribi.Store) error {
 				bar := a.Bar(progress.Options{What: "checkpoint", Unit: progress.Bytes})
 				defer bar.Stop()
-				c, err := store.Checkpoint(cmd.Context(), args[1], oribi.CopyProgress(shown(bar)))
+				c, err := store.Checkpoint(cmd.Context(), args[1], shown(bar))
 				bar.Stop()
 				if err != nil {
 					return err

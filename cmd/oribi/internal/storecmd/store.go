@@ -105,14 +105,14 @@ func Verify(a *console.Console) *cobra.Command {
 				}
 			}
 			err := access.WithStore(args[0], access.Reading, func(store *oribi.Store) error {
-				options := []oribi.VerifyOption{oribi.VerifyProgress(func(done, total int64) {
+				verify := store.Verify
+				if deep {
+					verify = store.VerifyDeep
+				}
+				return verify(cmd.Context(), report, func(done, total int64) {
 					bar.SetTotal(total)
 					bar.Set(done)
-				})}
-				if deep {
-					options = append(options, oribi.Deep())
-				}
-				return store.Verify(cmd.Context(), report, options...)
+				})
 			})
 			bar.Stop()
 			if errors.Is(err, oribi.ErrCorrupt) {

@@ -128,10 +128,11 @@ func diff(
 	form output.Format,
 ) error {
 	if to == when.Latest {
-		sn, err := store.Snapshot(ctx, oribi.Named("diff"))
+		sn, err := store.Snapshot(ctx)
 		if err != nil {
 			return err
 		}
+		sn.SetName("diff")
 		defer sn.Close()
 		from, to = min(from, sn.Timestamp()), sn.Timestamp()
 	}
