@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -20,22 +21,14 @@ import (
 // pinnedStore opens a store with a table, which it creates if need be.
 func pinnedStore(t *testing.T, fsys vfs.FS) (*Store, *Table) {
 	t.Helper()
-	store, err := Open("/store", &Options{FS: fsys, Manual: true, LogSegmentBytes: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(Open("/store", &Options{FS: fsys, Manual: true, LogSegmentBytes: 4096}))(t)
 	t.Cleanup(func() { store.Close() })
 	if table, err := store.Table("t"); err == nil {
 		return store, table
 	}
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(
+		schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	return store, table
 }
 
@@ -44,31 +37,21 @@ func writeLog(t *testing.T, store *Store, table *Table) {
 	t.Helper()
 	b := store.NewBatch()
 	b.Upsert(table, Row{"k": int64(1), "v": strings.Repeat("v", 5000)})
-	if _, err := b.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(t.Context()))(t)
 }
 
 // markNow makes a writer mark its clock, and returns the mark in LOCK.
 func markNow(t *testing.T, store *Store) mvcc.Timestamp {
 	t.Helper()
-	if err := store.background.MarkClock(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.background.MarkClock(t.Context()))
 	return markOf(t, store)
 }
 
 func markOf(t *testing.T, store *Store) mvcc.Timestamp {
 	t.Helper()
-	f, err := store.opts.FS.Open(store.core.Dir.File(storedir.LockName), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(store.opts.FS.Open(store.core.Dir.File(storedir.LockName), false))(t)
 	defer f.Close()
-	text, err := io.ReadAll(io.NewSectionReader(f, 0, 256))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(io.NewSectionReader(f, 0, 256)))(t)
 	var pid int
 	var since string
 	var mark uint64
@@ -79,10 +62,7 @@ func markOf(t *testing.T, store *Store) mvcc.Timestamp {
 // follow opens a follower of a pinnedStore.
 func follow(t *testing.T, fsys vfs.FS) *Store {
 	t.Helper()
-	s, err := Open("/store", &Options{FS: fsys, Follow: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Open("/store", &Options{FS: fsys, Follow: true}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -103,9 +83,7 @@ func TestFollowerReadsMarkBeforeLog(t *testing.T) {
 		}
 		return nil
 	})
-	if err := follower.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, follower.Refresh(t.Context()))
 	visible, reached := follower.Visible(), follower.core.Reached()
 	if len(batches) == 0 || reached < batches[0] {
 		t.Fatalf("%d looks for a mark; the follower answers up to %v", len(batches), reached)
@@ -152,9 +130,7 @@ func TestMarkWaitsForBatches(t *testing.T) {
 		t.Errorf("while a batch is not published: mark %v, %v; was %v", markOf(t, store), err, before)
 	}
 	close(goOn)
-	if err := <-committed; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-committed)
 	if mark := markNow(t, store); mark <= store.Visible() {
 		t.Errorf("mark %v, the batch has %v", mark, store.Visible())
 	}
@@ -190,15 +166,11 @@ func TestFollowerKeepsMark(t *testing.T) {
 	follower := follow(t, mem)
 	mark := markNow(t, store)
 	for range 2 {
-		if err := follower.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, follower.Refresh(t.Context()))
 		if at := follower.core.Reached(); at != mark {
 			t.Errorf("the follower answers up to %v, want %v", at, mark)
 		}
-		if err := store.locks.Mark(0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.locks.Mark(0))
 	}
 }
 
@@ -212,16 +184,12 @@ func TestMarkIsKept(t *testing.T) {
 	}
 	follower := follow(t, mem)
 	mark := markNow(t, store)
-	if err := errors.Join(follower.Close(), store.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(follower.Close(), store.Close()))
 	for range 2 {
 		store, _ := pinnedStore(t, mem)
 		if at := markOf(t, store); at != mark || mark == 0 {
 			t.Errorf("the mark is %v, was %v", at, mark)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
 }

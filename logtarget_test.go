@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -13,33 +14,22 @@ import (
 // batch.
 func TestLargeLogSegmentsCauseFewFlushes(t *testing.T) {
 	const maxLog, segment, batch, batches = 8 << 10, 64 << 10, 1 << 10, 500
-	store, err := Open("/store", &Options{FS: vfs.NewMem(), Manual: true, LogSegmentBytes: segment, logLimit: maxLog})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(
+		Open("/store", &Options{FS: vfs.NewMem(), Manual: true, LogSegmentBytes: segment, logLimit: maxLog}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(
+		schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	flushes := 0
 	longest := int64(0)
 	for k := range batches {
 		b := store.NewBatch()
 		b.Insert(table, Row{"k": k, "v": strings.Repeat("v", batch)})
-		if _, err := b.Commit(t.Context(), NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context(), NoSync))(t)
 		longest = max(longest, store.writer.Log.Bytes())
 		for ran := true; ran; {
 			var op BackgroundOp
-			if op, ran, err = store.StepBackgroundWork(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			op, ran = must.Get2(store.StepBackgroundWork(t.Context()))(t)
 			if op.Kind == "flush" {
 				flushes++
 			}

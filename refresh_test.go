@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -47,18 +48,12 @@ func TestRefreshIsNeededAfterMetadataChange(t *testing.T) {
 	if needed, err := follower.needsRefresh(); needed || err != nil {
 		t.Errorf("before a change: %v, %v", needed, err)
 	}
-	if err := table.Alter(t.Context(), SetComment("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.core.Blocks.Confirm(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Alter(t.Context(), SetComment("x")))
+	must.Do(t, store.core.Blocks.Confirm())
 	if needed, err := follower.needsRefresh(); !needed || err != nil {
 		t.Errorf("after a change: %v, %v", needed, err)
 	}
-	if err := follower.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, follower.Refresh(t.Context()))
 	if needed, err := follower.needsRefresh(); needed || err != nil {
 		t.Errorf("after a refresh: %v, %v", needed, err)
 	}

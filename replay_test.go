@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -17,20 +18,12 @@ func TestReplayOfLongLogs(t *testing.T) {
 	r := seedtest.Rand(t)
 	ctx := context.Background()
 	o := &Options{FS: vfs.NewMem(), Manual: true}
-	store, err := Open("/store", o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(Open("/store", o))(t)
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1))(t)
 	var tables [2]*Table
 	want := [2]map[int64][]byte{{}, {}}
 	for i := range tables {
-		if tables[i], err = store.CreateTable(fmt.Sprint("t", i), s); err != nil {
-			t.Fatal(err)
-		}
+		tables[i] = must.Get(store.CreateTable(fmt.Sprint("t", i), s))(t)
 	}
 	b := store.NewBatch()
 	batches := 0
@@ -51,22 +44,13 @@ func TestReplayOfLongLogs(t *testing.T) {
 			want[i][k] = bytes.Clone(value)
 			size += len(value)
 		}
-		if _, err := b.Commit(ctx, NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx, NoSync))(t)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if store, err = Open("/store", o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	store = must.Get(Open("/store", o))(t)
 	defer store.Close()
 	for i := range tables {
-		table, err := store.Table(fmt.Sprint("t", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(store.Table(fmt.Sprint("t", i)))(t)
 		rows := 0
 		for row, err := range table.Scan(ctx).Rows() {
 			if err != nil {

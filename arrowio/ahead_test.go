@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // counting returns a function that returns pointers to 0, 1, … up to n, and the number of its
@@ -123,36 +124,19 @@ func TestIngestEndsTheReader(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mem := checked(t)
 			in := &brokenReader{ReaderAt: bytes.NewReader(data), left: c.left, err: broken}
-			f, err := OpenParquet(in, int64(len(data)), OpenOptions{Allocator: mem})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := f.Definition().Table()
-			if err != nil {
-				t.Fatal(err)
-			}
-			into, err := store.CreateTable(fmt.Sprint("into ", name), s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(OpenParquet(in, int64(len(data)), OpenOptions{Allocator: mem}))(t)
+			s := must.Get(f.Definition().Table())(t)
+			into := must.Get(store.CreateTable(fmt.Sprint("into ", name), s))(t)
 			if c.exists {
-				some, err := NewReader(table.Scan(context.Background(), oribi.Where(oribi.Gt("k", 1_000_000_000)),
-					oribi.Limit(1)), ReaderOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, _, err := Ingest(context.Background(), into, some); err != nil {
-					t.Fatal(err)
-				}
+				some := must.Get(NewReader(table.Scan(context.Background(), oribi.Where(oribi.Gt("k", 1_000_000_000)),
+					oribi.Limit(1)), ReaderOptions{}))(t)
+				must.Get2(Ingest(context.Background(), into, some))(t)
 				some.Release()
 			}
 			before := len(rowsOf(t, into))
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			rows, err := f.Read(ctx, ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := must.Get(f.Read(ctx, ReadOptions{}))(t)
 			if c.cancel {
 				stop := 3
 				in.ReaderAt = readerAt(func(p []byte, off int64) (int, error) {

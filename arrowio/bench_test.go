@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/lineitemtest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // lineitemTable returns a table with lineitem, ingested: 600,000 rows, or 20,000 with -short.
@@ -19,21 +20,13 @@ func lineitemTable(b *testing.B) (*oribi.Store, *oribi.Table) {
 	if testing.Short() {
 		rows = 20_000
 	}
-	store, err := oribi.Open(b.TempDir(), &oribi.Options{Manual: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	store := must.Get(oribi.Open(b.TempDir(), &oribi.Options{Manual: true}))(b)
 	b.Cleanup(func() { store.Close() })
 	s, sorted := lineitemtest.LoadTable(b, rows)
-	table, err := store.CreateTable("lineitem", s)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, _, err := table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
+	table := must.Get(store.CreateTable("lineitem", s))(b)
+	must.Get2(table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
 		yield(sorted, nil)
-	}); err != nil {
-		b.Fatal(err)
-	}
+	}))(b)
 	return store, table
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // packedPages returns forms of a page, as writers store them, by the name of the form.
@@ -20,10 +22,7 @@ func packedPages(t *testing.T, text []byte) map[string]struct {
 	t.Helper()
 	c := &compress.Codecs
 	encode := func(codec compress.Compression, text []byte) []byte {
-		e, err := compress.GetCodec(codec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(compress.GetCodec(codec))(t)
 		return slices.Clone(e.Encode(nil, text))
 	}
 	half := len(text) / 2
@@ -32,12 +31,8 @@ func packedPages(t *testing.T, text []byte) map[string]struct {
 	sized := func(b []byte) []byte { return append(size(len(b)), b...) }
 	var frame bytes.Buffer
 	w := lz4.NewWriter(&frame)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Write(text))(t)
+	must.Do(t, w.Close())
 	twice := func(codec compress.Compression) []byte {
 		return slices.Concat(encode(codec, text[:half]), encode(codec, text[half:]))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -26,25 +27,14 @@ func smallFiles(t testing.TB) map[string][]byte {
 			columns = append(columns, c)
 		}
 	}
-	s, err := schema.New(append([]schema.Column{{Name: "k", Type: schema.Int32}}, columns...), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(append([]schema.Column{{Name: "k", Type: schema.Int32}}, columns...), 1))(t)
+	table := must.Get(store.CreateTable("t", s))(t)
 	fillRandom(t, store, table, 12, 1)
 	files := map[string][]byte{}
 	for format, f := range formats {
-		r, err := NewReader(table.Scan(context.Background()), ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(NewReader(table.Scan(context.Background()), ReaderOptions{}))(t)
 		var out bytes.Buffer
-		if _, err := f.write(&out, r, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.write(&out, r, nil))(t)
 		r.Release()
 		files[format] = out.Bytes()
 	}
@@ -64,9 +54,7 @@ func readDamaged(t testing.TB, format string, data []byte) (rows []string, err e
 			for b, e := range r.Batches() {
 				if err = e; err == nil {
 					for _, v := range b.Columns {
-						if err := v.Validate(); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, v.Validate())
 					}
 					rows = selectedRows(rows, b)
 				}
@@ -97,10 +85,7 @@ func readDamaged(t testing.TB, format string, data []byte) (rows []string, err e
 func TestEachByteChanged(t *testing.T) {
 	for format, data := range smallFiles(t) {
 		t.Run(format, func(t *testing.T) {
-			want, err := readDamaged(t, format, data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(readDamaged(t, format, data))(t)
 			refused := 0
 			for i := range data {
 				for _, change := range []byte{0xff, 0x01, 0x80, data[i]}[:seedtest.Rounds(4, 1)] {
@@ -123,10 +108,7 @@ func TestEachByteChanged(t *testing.T) {
 // A file that ends early is never read as if it were whole.
 func TestTruncatedFiles(t *testing.T) {
 	for format, data := range smallFiles(t) {
-		want, err := readDamaged(t, format, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(readDamaged(t, format, data))(t)
 		for n := range data {
 			got, err := readDamaged(t, format, data[:n])
 			if err == nil && len(got) != len(want) && !(format == "stream" && messageEnds(data, n)) {

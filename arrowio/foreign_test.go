@@ -15,15 +15,14 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	pq "github.com/apache/arrow-go/v18/parquet/schema"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // foreignFile returns a file of testdata/foreign, which foreign.py has made with pyarrow.
 func foreignFile(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "foreign", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join("testdata", "foreign", name)))(t)
 	return data
 }
 
@@ -40,10 +39,7 @@ func foreignRows(t *testing.T, rows *Rows) []string {
 			for c, v := range b.Columns {
 				row[c] = pythonText(&b.Schema[c], v.Cell(i))
 			}
-			line, err := json.Marshal(row)
-			if err != nil {
-				t.Fatal(err)
-			}
+			line := must.Get(json.Marshal(row))(t)
 			lines = append(lines, string(line))
 		}
 	}
@@ -60,13 +56,9 @@ func TestForeignFiles(t *testing.T) {
 	files := 0
 	for in.Scan() {
 		var want []json.RawMessage
-		if err := json.Unmarshal(in.Bytes(), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(in.Bytes(), &want))
 		var name string
-		if err := json.Unmarshal(want[0], &name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(want[0], &name))
 		files++
 		t.Run(name, func(t *testing.T) {
 			mem := checked(t)
@@ -82,21 +74,10 @@ func TestForeignFiles(t *testing.T) {
 			rows.Release()
 
 			// Loaded into a table, the rows are the same too.
-			d, err := f.Definition().project(columns[name])
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := d.Table("k")
-			if err != nil {
-				t.Fatal(err)
-			}
-			table, err := openStore(t).CreateTable("t", s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if rows, err = f.Read(context.Background(), ReadOptions{Columns: columns[name]}); err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(f.Definition().project(columns[name]))(t)
+			s := must.Get(d.Table("k"))(t)
+			table := must.Get(openStore(t).CreateTable("t", s))(t)
+			rows = must.Get(f.Read(context.Background(), ReadOptions{Columns: columns[name]}))(t)
 			if _, n, err := Ingest(context.Background(), table, rows); err != nil || n != int64(len(text)) {
 				t.Fatalf("%d rows were ingested, want %d: %v", n, len(text), err)
 			}
@@ -117,10 +98,7 @@ func TestForeignFiles(t *testing.T) {
 // Columns that no column of a table can represent are refused by name, and only if they are read.
 func TestForeignGroupsAreRefused(t *testing.T) {
 	data := foreignFile(t, "nested.parquet")
-	f, err := OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{}))(t)
 	defer f.Close()
 	var refused []string
 	for _, e := range f.Definition().Refused {
@@ -150,18 +128,12 @@ func TestEncryptedFilesAreRefused(t *testing.T) {
 // Decimals may be stored as byte strings, of any length.
 func TestDecimalsInByteArrays(t *testing.T) {
 	node := func(name string, precision, scale int32) pq.Node {
-		n, err := pq.NewPrimitiveNodeLogical(name, parquet.Repetitions.Optional,
-			pq.NewDecimalLogicalType(precision, scale), parquet.Types.ByteArray, 0, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(pq.NewPrimitiveNodeLogical(name, parquet.Repetitions.Optional,
+			pq.NewDecimalLogicalType(precision, scale), parquet.Types.ByteArray, 0, -1))(t)
 		return n
 	}
-	root, err := pq.NewGroupNode("schema", parquet.Repetitions.Required,
-		pq.FieldList{node("a", 9, 2), node("b", 38, 0)}, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(pq.NewGroupNode("schema", parquet.Repetitions.Required,
+		pq.FieldList{node("a", 9, 2), node("b", 38, 0)}, -1))(t)
 	var out bytes.Buffer
 	w := file.NewParquetWriter(&out, root)
 	group := w.AppendRowGroup()
@@ -169,21 +141,12 @@ func TestDecimalsInByteArrays(t *testing.T) {
 		{{}, {0x7f}, {0xff}, {0xff, 0x7f}, {0, 0, 0, 0, 0, 0, 1, 0}},
 		{{0x80}, {0x01}, bytes.Repeat([]byte{0xff}, 20), {0, 0x80}, {1, 0, 0, 0, 0, 0, 0, 0, 0}},
 	} {
-		column, err := group.NextColumn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := column.(*file.ByteArrayColumnChunkWriter).WriteBatch(values,
-			[]int16{1, 1, 1, 0, 1, 1}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := column.Close(); err != nil {
-			t.Fatal(err)
-		}
+		column := must.Get(group.NextColumn())(t)
+		must.Get(column.(*file.ByteArrayColumnChunkWriter).WriteBatch(values,
+			[]int16{1, 1, 1, 0, 1, 1}, nil))(t)
+		must.Do(t, column.Close())
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	f, rows := opened(t, "parquet", out.Bytes(), checked(t), ReadOptions{})
 	defer f.Close()
 	defer rows.Release()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -21,9 +22,7 @@ import (
 func column(t *testing.T, name, typeName string) schema.Column {
 	t.Helper()
 	c := schema.Column{Name: name, Nullable: true}
-	if err := c.ParseTypeName(typeName); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.ParseTypeName(typeName))
 	return c
 }
 
@@ -101,9 +100,7 @@ func TestConversions(t *testing.T) {
 			if err == nil {
 				var v *batch.Vector
 				if v, err = im.vector(a); err == nil {
-					if err := v.Validate(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, v.Validate())
 					for i := range v.Len {
 						got += rowDigits([][]byte{v.Cell(i)})
 					}
@@ -151,22 +148,11 @@ func TestSlices(t *testing.T) {
 	rec := r.NewRecordBatch()
 	defer rec.Release()
 	rows := func(rec arrow.RecordBatch) []string {
-		d, err := Define(rec.Schema())
-		if err != nil {
-			t.Fatal(err)
-		}
-		im, err := newBatchImporter(d.Columns, rec.Schema(), false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := im.batch(rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(Define(rec.Schema()))(t)
+		im := must.Get(newBatchImporter(d.Columns, rec.Schema(), false))(t)
+		b := must.Get(im.batch(rec))(t)
 		for _, v := range b.Columns {
-			if err := v.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, v.Validate())
 		}
 		return selectedRows(nil, b)
 	}
@@ -245,25 +231,16 @@ func TestTypesAreRefusedByColumnName(t *testing.T) {
 func TestIngestNamesTheRow(t *testing.T) {
 	mem := checked(t)
 	store := openStore(t)
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, column(t, "x", "int8"),
-		column(t, "v", "varchar(2)")}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, column(t, "x", "int8"),
+		column(t, "v", "varchar(2)")}, 1))(t)
+	table := must.Get(store.CreateTable("t", s))(t)
 	fields := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}},
 		nil)
 	ingest := func(rows ...string) error {
 		var batches []arrow.RecordBatch
 		for _, json := range rows {
-			rec, _, err := array.RecordFromJSON(mem, fields, strings.NewReader(json))
-			if err != nil {
-				t.Fatal(err)
-			}
+			rec, _ := must.Get2(array.RecordFromJSON(mem, fields, strings.NewReader(json)))(t)
 			defer rec.Release()
 			batches = append(batches, rec)
 		}
@@ -303,25 +280,16 @@ func TestIngestNamesTheRow(t *testing.T) {
 func TestAppendUpsertsSomeColumns(t *testing.T) {
 	mem := checked(t)
 	store := openStore(t)
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		column(t, "a", "int64"), column(t, "b", "double")}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		column(t, "a", "int64"), column(t, "b", "double")}, 1))(t)
+	table := must.Get(store.CreateTable("t", s))(t)
 	upsert := func(field, json string) {
 		t.Helper()
 		fields := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int8},
 			{Name: field, Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
-		rec, _, err := array.RecordFromJSON(mem, fields, strings.NewReader(json))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rec, _ := must.Get2(array.RecordFromJSON(mem, fields, strings.NewReader(json)))(t)
 		b := store.NewBatch()
-		err = Append(b, oribi.OpUpsert, table, rec)
+		err := Append(b, oribi.OpUpsert, table, rec)
 		rec.Release()
 		if err == nil {
 			_, err = b.Commit(context.Background())
@@ -339,12 +307,9 @@ func TestAppendUpsertsSomeColumns(t *testing.T) {
 	if n, err := table.Count(context.Background()); n != 3 || err != nil {
 		t.Errorf("%d rows, %v", n, err)
 	}
-	rec, _, err := array.RecordFromJSON(mem,
+	rec, _ := must.Get2(array.RecordFromJSON(mem,
 		arrow.NewSchema([]arrow.Field{{Name: "K", Type: arrow.PrimitiveTypes.Int8}}, nil),
-		strings.NewReader(`[{"K":1}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+		strings.NewReader(`[{"K":1}]`)))(t)
 	defer rec.Release()
 	if err := Append(store.NewBatch(), oribi.OpInsert, table, rec); !errors.Is(err, ErrNoColumn) ||
 		!strings.Contains(err.Error(), `"K"`) {
@@ -363,25 +328,13 @@ func TestNothingIsCopiedWhereLayoutsAgree(t *testing.T) {
 		v := batch.NewVector(c.Type, 128)
 		clear(v.Data)
 		v.NeedPresent().Clear(3)
-		typ, err := arrowType(&c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := newExporter(c, typ, mem).array(v, 0, 128)
-		if err != nil {
-			t.Fatal(err)
-		}
+		typ := must.Get(arrowType(&c))(t)
+		a := must.Get(newExporter(c, typ, mem).array(v, 0, 128))(t)
 		if b := a.Data().Buffers(); &b[1].Bytes()[0] != &v.Data[0] || &b[0].Bytes()[0] != &bytesOf(v.Present)[0] {
 			t.Errorf("%s is copied to an array", c.Name)
 		}
-		im, err := newImporter(c, typ, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := im.vector(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		im := must.Get(newImporter(c, typ, false))(t)
+		back := must.Get(im.vector(a))(t)
 		if &back.Data[0] != &v.Data[0] || &back.Present[0] != &v.Present[0] {
 			t.Errorf("%s is copied to a vector", c.Name)
 		}

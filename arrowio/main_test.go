@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/maintest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -24,11 +25,8 @@ func TestMain(m *testing.M) { os.Exit(maintest.Run(m)) }
 // openStore opens an empty store in memory.
 func openStore(t testing.TB) *oribi.Store {
 	t.Helper()
-	store, err := oribi.Open("/store",
-		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, RowSetBytes: 1 << 15})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, RowSetBytes: 1 << 15}))(t)
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -68,14 +66,8 @@ func everyTable(
 		{Name: "name", Type: schema.Varchar, Length: 20}}, scalarColumns()...)
 	columns = append(columns, schema.Column{Name: "set", Type: schema.Int64, Default: []byte{7, 0, 0, 0, 0, 0, 0, 0},
 		Encoding: schema.Plain, Compression: schema.Zlib, BlockBytes: 4096, Comment: "é <&>"})
-	s, err := schema.New(columns, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable(name, s, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, 2))(t)
+	table := must.Get(store.CreateTable(name, s, options...))(t)
 	fillRandom(t, store, table, rows, seed)
 	return table
 }
@@ -94,13 +86,9 @@ func fillRandom(t testing.TB, store *oribi.Store, table *oribi.Table, rows int, 
 			b.Cells(oribi.OpUpsert, table, cells, nil)
 			done++
 		}
-		if _, err := b.Commit(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(context.Background()))(t)
 		if r.IntN(4) == 0 {
-			if err := table.Flush(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(context.Background()))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -78,18 +79,11 @@ func writeBatches(
 ) (*parquetWriter, []byte) {
 	t.Helper()
 	var out bytes.Buffer
-	p, err := newParquetWriter(&out, &Definition{Columns: columns}, &o, 0, batches[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(newParquetWriter(&out, &Definition{Columns: columns}, &o, 0, batches[0]))(t)
 	for _, b := range batches {
-		if err := p.write(b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.write(b))
 	}
-	if err := p.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.close())
 	return p, out.Bytes()
 }
 
@@ -122,9 +116,7 @@ func TestCodesAreWrittenAsWords(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, v := range b.Columns {
-				if err := v.Validate(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, v.Validate())
 			}
 			got = selectedRows(got, b)
 		}
@@ -153,14 +145,8 @@ func checkStatistics(t *testing.T, f *File, data []byte, batches []*batch.Record
 			}
 		}
 		for g := range m.NumRowGroups() {
-			chunk, err := m.RowGroup(g).ColumnChunk(i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := chunk.Statistics()
-			if err != nil {
-				t.Fatal(err)
-			}
+			chunk := must.Get(m.RowGroup(g).ColumnChunk(i))(t)
+			s := must.Get(chunk.Statistics())(t)
 			var least, most []byte
 			nulls := int64(0)
 			for _, cell := range cells[:min(limit, len(cells))] {
@@ -276,14 +262,8 @@ func TestDifferences(t *testing.T) {
 func pagesOf(t *testing.T, f *File, data []byte, group, column int) map[string]int {
 	t.Helper()
 	p := f.content.(*parquetSource)
-	in, err := p.open(&source{ReaderAt: bytes.NewReader(data)}, p.metadata, p.mem)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := in.RowGroup(group).GetColumnPageReader(column)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(p.open(&source{ReaderAt: bytes.NewReader(data)}, p.metadata, p.mem))(t)
+	pages := must.Get(in.RowGroup(group).GetColumnPageReader(column))(t)
 	defer pages.Close()
 	found := map[string]int{}
 	for pages.Next() {
@@ -291,9 +271,7 @@ func pagesOf(t *testing.T, f *File, data []byte, group, column int) map[string]i
 			found[pages.Page().Encoding().String()]++
 		}
 	}
-	if err := pages.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pages.Err())
 	return found
 }
 
@@ -333,9 +311,7 @@ func TestParquetIsReadAsCodes(t *testing.T) {
 				}
 			}
 		}
-		if err := in.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, in.Err())
 		same(t, "rows", got, want)
 		if coded[0] != rows || coded[1] != 0 || coded[2] != 0 || coded[3] == rows {
 			t.Errorf("cells with codes: %d", coded)
@@ -351,16 +327,10 @@ func TestParquetIsReadAsCodes(t *testing.T) {
 // A table with dictionaries goes to Parquet and back.
 func TestTableWithDictionaries(t *testing.T) {
 	store := openStore(t)
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int32},
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int32},
 		{Name: "s", Type: schema.String, Encoding: schema.Dictionary},
-		{Name: "n", Type: schema.Varchar, Length: 9, Nullable: true, Encoding: schema.Dictionary}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "n", Type: schema.Varchar, Length: 9, Nullable: true, Encoding: schema.Dictionary}}, 1))(t)
+	table := must.Get(store.CreateTable("t", s))(t)
 	for part := range 3 { // the last one stays in memory
 		b := store.NewBatch()
 		for i := range 5000 {
@@ -370,15 +340,11 @@ func TestTableWithDictionaries(t *testing.T) {
 			}
 			b.Insert(table, row)
 		}
-		if _, err := b.Commit(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(context.Background()))(t)
 		if part == 2 {
 			break
 		}
-		if err := table.Flush(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(context.Background()))
 	}
 	mem := checked(t)
 	for name, o := range map[string][]oribi.ScanOption{"all": nil, "few": {oribi.Where(oribi.Lt("k", 40))},

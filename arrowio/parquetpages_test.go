@@ -24,6 +24,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -97,14 +98,8 @@ func pageV2(values, nulls int, encoding parquet.Encoding, defs, body []byte, siz
 // testColumn returns a column of a Parquet schema.
 func testColumn(t testing.TB, kind parquet.Type, length int, repetition parquet.Repetition) *pq.Column {
 	t.Helper()
-	node, err := pq.NewPrimitiveNode("c", repetition, kind, -1, int32(length))
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := pq.NewGroupNode("schema", parquet.Repetitions.Required, pq.FieldList{node}, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := must.Get(pq.NewPrimitiveNode("c", repetition, kind, -1, int32(length)))(t)
+	root := must.Get(pq.NewGroupNode("schema", parquet.Repetitions.Required, pq.FieldList{node}, -1))(t)
 	return pq.NewSchema(root).Column(0)
 }
 
@@ -118,9 +113,7 @@ func openPages(
 		data = append(data, p.bytes()...)
 	}
 	p := newPageReader(&source{ReaderAt: bytes.NewReader(data)}, newBounded(allocator(nil)))
-	if err := p.open(column, codec, int64(values), 0, int64(len(data))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.open(column, codec, int64(values), 0, int64(len(data))))
 	return file.NewColumnReader(column, p, newBounded(allocator(nil)), nil), p
 }
 
@@ -219,10 +212,7 @@ func TestChangedPagesOfFilesWithChecksums(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, err := f.Read(context.Background(), ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := must.Get(f.Read(context.Background(), ReadOptions{}))(t)
 			var got []string
 			for b, e := range rows.Batches() {
 				if err = e; err == nil {
@@ -250,10 +240,7 @@ func TestChangedPagesOfFilesWithChecksums(t *testing.T) {
 // before version 3 says no where it is yes. The content shows which.
 func TestPagesWithTheWrongCompressedFlag(t *testing.T) {
 	column := testColumn(t, parquet.Types.Int32, -1, parquet.Repetitions.Required)
-	c, err := compress.GetCodec(compress.Codecs.Snappy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(compress.GetCodec(compress.Codecs.Snappy))(t)
 	want := make([]int32, 100)
 	body := words(want...)
 	packed := c.Encode(nil, body)
@@ -350,9 +337,7 @@ func TestPagesThatAreRefused(t *testing.T) {
 			}
 			p := newPageReader(&source{ReaderAt: bytes.NewReader(data)}, newBounded(allocator(nil)))
 			defer p.free()
-			if err := p.open(c.column, compress.Codecs.Uncompressed, 10, 0, int64(len(data))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.open(c.column, compress.Codecs.Uncompressed, 10, 0, int64(len(data))))
 			chunk := file.NewColumnReader(c.column, p, newBounded(allocator(nil)), nil)
 			var err error
 			if c.column.PhysicalType() == parquet.Types.Int32 {
@@ -374,9 +359,7 @@ func TestPagesThatEndEarly(t *testing.T) {
 	data := plainPage(3, parquet.Encodings.Plain, words(1, 2, 3)).bytes()
 	for n := 1; n < len(data); n++ {
 		p := newPageReader(&source{ReaderAt: bytes.NewReader(data[:n])}, newBounded(allocator(nil)))
-		if err := p.open(column, compress.Codecs.Uncompressed, 3, 0, int64(n)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.open(column, compress.Codecs.Uncompressed, 3, 0, int64(n)))
 		if p.Next() || !errors.Is(p.Err(), ErrCorrupt) {
 			t.Errorf("%d bytes: %v", n, p.Err())
 		}
@@ -484,9 +467,7 @@ func TestDifferencesOfAllWidths(t *testing.T) {
 						t.Fatalf("%d bits, %v, value %d of %d: %d, want %d", bits, shape, i, n, got, want)
 					}
 				}
-				if page, err = p.plain.integers(data, 0, 4, n); err != nil {
-					t.Fatal(err)
-				}
+				page = must.Get(p.plain.integers(data, 0, 4, n))(t)
 				for i, want := range values {
 					if got := int32(binary.LittleEndian.Uint32(page[4*i:])); got != int32(want) {
 						t.Fatalf("%d bits, %v, value %d of %d: %d, want %d", bits, shape, i, n, got, int32(want))
@@ -581,19 +562,14 @@ func TestPrefixesOfParquetJava(t *testing.T) {
 	if err != nil {
 		t.Skip("no cases: set ORIBI_CORPUS to the folder that has them")
 	}
-	expected, err := os.ReadFile(filepath.Join(folder, "expected.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expected := must.Get(os.ReadFile(filepath.Join(folder, "expected.jsonl")))(t)
 	var want []string
 	for line := range strings.Lines(string(expected)) {
 		var row struct {
 			K int
 			C *string
 		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &row))
 		cell := "null"
 		if row.C != nil {
 			cell = strconv.Quote(strings.TrimPrefix(*row.C, "0x"))
@@ -616,10 +592,7 @@ duckdb.connect().execute("copy (select i::int as k, (case when i % 2 = 0 then 21
 	if out, err := exec.Command(program, "-c", script, name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(name))(t)
 	f, rows := opened(t, "parquet", data, checked(t), ReadOptions{})
 	defer f.Close()
 	defer rows.Release()
@@ -642,10 +615,7 @@ func FuzzParquetPages(f *testing.F) {
 		f.Fatalf("%d files: %v", len(names), err)
 	}
 	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(name))(f)
 		f.Add(data)
 	}
 	fuzztest.Run(f, func(t *testing.T, data []byte) { readDamaged(t, "parquet", data) })

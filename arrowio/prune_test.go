@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -32,18 +33,12 @@ func TestRowGroupsAreSkipped(t *testing.T) {
 	table := everyTable(t, store, "t", 6000, 9)
 	data := exported(t, "parquet", table.Scan(context.Background()), nil)
 	counted := &reads{ReaderAt: bytes.NewReader(data)}
-	f, err := OpenParquet(counted, int64(len(data)), OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(OpenParquet(counted, int64(len(data)), OpenOptions{}))(t)
 	defer f.Close()
 	read := func(p oribi.Predicate) (rows []string, n int64) {
 		t.Helper()
 		counted.n = 0
-		r, err := f.Read(context.Background(), ReadOptions{Where: []oribi.Predicate{p}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(f.Read(context.Background(), ReadOptions{Where: []oribi.Predicate{p}}))(t)
 		defer r.Release()
 		for b, err := range r.Batches() {
 			if err != nil {
@@ -105,16 +100,10 @@ func TestErrorsOfCallers(t *testing.T) {
 	for format := range formats {
 		data := exported(t, format, table.Scan(context.Background()), nil)
 		if format != "stream" {
-			f, err := formats[format].open(data, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(formats[format].open(data, nil))(t)
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			r, err := f.Read(ctx, ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(f.Read(ctx, ReadOptions{}))(t)
 			if r.Next() || !errors.Is(r.Err(), context.Canceled) {
 				t.Errorf("%s: %v", format, r.Err())
 			}

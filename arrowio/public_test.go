@@ -24,6 +24,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -39,19 +40,11 @@ func TestPublicFiles(t *testing.T) {
 		t.Skip("no files: set ORIBI_PUBLIC to a folder with Parquet and Arrow files")
 	}
 	cmd := exec.Command(python(t, "pyarrow"), filepath.Join("testdata", "public.py"), strconv.Itoa(publicRows))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	p := publicFiles{questions: json.NewEncoder(in), answers: bufio.NewReaderSize(out, 1<<20), counts: map[string]int{}}
-	err = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() ||
 			!slices.Contains([]string{".parquet", ".parq", ".arrow", ".arrows", ".arrow_file", ".stream", ".feather",
 				".ipc"}, strings.ToLower(filepath.Ext(name))) {
@@ -60,9 +53,7 @@ func TestPublicFiles(t *testing.T) {
 		return p.compare(t, name)
 	})
 	in.Close()
-	if err := errors.Join(err, cmd.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, cmd.Wait()))
 	for _, name := range slices.Sorted(func(yield func(string) bool) {
 		for name := range p.counts {
 			if !yield(name) {

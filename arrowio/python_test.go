@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/internal/pythontest"
 	"github.com/oribi-db/oribi/schema"
@@ -123,15 +124,10 @@ func judgedTable(t *testing.T) *oribi.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := store.CreateTable("t", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("t", s))(t)
 	fillRandom(t, store, table, 3000, 11)
-	if _, err := table.UpdateWhere(context.Background(), oribi.Row{"when": time.UnixMicro(1_700_000_000_123_456)},
-		oribi.NotNull("when"), oribi.InPieces()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.UpdateWhere(context.Background(), oribi.Row{"when": time.UnixMicro(1_700_000_000_123_456)},
+		oribi.NotNull("when"), oribi.InPieces()))(t)
 	return table
 }
 
@@ -148,18 +144,13 @@ func TestOtherProgramsReadOurFiles(t *testing.T) {
 		for i := range cells {
 			row[i] = pythonText(&s.Columns[i], cells[i])
 		}
-		text, err := json.Marshal(row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(row))(t)
 		want = append(want, string(text))
 	}
 	dir := t.TempDir()
 	for format, name := range map[string]string{"parquet": "t.parquet", "arrow": "t.arrow", "stream": "t.arrows"} {
-		if err := os.WriteFile(filepath.Join(dir, name),
-			exported(t, format, table.Scan(context.Background()), nil), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name),
+			exported(t, format, table.Scan(context.Background()), nil), 0o600))
 	}
 	for module, script := range readers {
 		t.Run(module, func(t *testing.T) {
@@ -215,10 +206,7 @@ func TestOtherProgramsReadCodesAndDifferences(t *testing.T) {
 		for c, v := range b.Columns {
 			row[c] = pythonText(&columns[c], v.Cell(i))
 		}
-		line, err := json.Marshal(row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(row))(t)
 		want = append(want, string(line))
 	}
 	p, data := writeBatches(t, columns, ParquetOptions{RowGroupRows: 5000}, []*batch.RecordBatch{b})
@@ -228,9 +216,7 @@ func TestOtherProgramsReadCodesAndDifferences(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "t.parquet")
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, data, 0o600))
 	for module, script := range readers {
 		t.Run(module, func(t *testing.T) {
 			cmd := exec.Command(python(t, module), "-c", script, file)
@@ -256,10 +242,7 @@ func normalized(t *testing.T, text string) []string {
 		if err := d.Decode(&v); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		out, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(json.Marshal(v))(t)
 		lines = append(lines, string(out))
 	}
 	return lines
@@ -309,9 +292,7 @@ print(out + '/0.arrows')
 func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 	table := judgedTable(t)
 	ours := filepath.Join(t.TempDir(), "ours.parquet")
-	if err := os.WriteFile(ours, exported(t, "parquet", table.Scan(context.Background()), nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(ours, exported(t, "parquet", table.Scan(context.Background()), nil), 0o600))
 	all := rowsOf(t, table)
 	where := oribi.And(oribi.Gt("k", 0), oribi.Le("decimal(18,2)", 1000), oribi.Ne("string", "x"))
 	some := rowsOf(t, table, oribi.Columns("name", "when", "k"), oribi.Where(where))
@@ -326,20 +307,14 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 				t.Fatalf("%v\n%s", err, stderr.String())
 			}
 			for name := range strings.FieldsSeq(string(out)) {
-				data, err := os.ReadFile(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				data := must.Get(os.ReadFile(name))(t)
 				format := map[string]string{".parquet": "parquet", ".arrow": "arrow",
 					".arrows": "arrow"}[filepath.Ext(name)]
 				f, rows := opened(t, format, data, mem, ReadOptions{})
 				same(t, name, recordRows(t, rows), all)
 				rows.Release()
-				rows, err = f.Read(context.Background(),
-					ReadOptions{Columns: []string{"name", "when", "k"}, Where: []oribi.Predicate{where}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				rows = must.Get(f.Read(context.Background(),
+					ReadOptions{Columns: []string{"name", "when", "k"}, Where: []oribi.Predicate{where}}))(t)
 				same(t, name+", selected", recordRows(t, rows), some)
 				rows.Release()
 				f.Close()

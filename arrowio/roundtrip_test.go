@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -58,29 +59,18 @@ func checked(t *testing.T) memory.Allocator {
 // exported writes the rows of a scan.
 func exported(t *testing.T, format string, scan *oribi.Scan, mem memory.Allocator) []byte {
 	t.Helper()
-	r, err := NewReader(scan, ReaderOptions{Allocator: mem})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewReader(scan, ReaderOptions{Allocator: mem}))(t)
 	defer r.Release()
 	var out bytes.Buffer
-	if _, err := formats[format].write(&out, r, mem); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(formats[format].write(&out, r, mem))(t)
 	return out.Bytes()
 }
 
 // opened opens a file and reads from it.
 func opened(t *testing.T, format string, data []byte, mem memory.Allocator, o ReadOptions) (*File, *Rows) {
 	t.Helper()
-	f, err := formats[format].open(data, mem)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := f.Read(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(formats[format].open(data, mem))(t)
+	rows := must.Get(f.Read(context.Background(), o))(t)
 	return f, rows
 }
 
@@ -101,14 +91,8 @@ func TestExportAndIngestGiveTheSameTable(t *testing.T) {
 					t.Errorf("the file states %d rows, want %d", f.Rows(), len(want))
 				}
 				d := f.Definition()
-				s, err := d.Table()
-				if err != nil {
-					t.Fatal(err)
-				}
-				loaded, err := store.CreateTable("loaded", s, d.Options()...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := must.Get(d.Table())(t)
+				loaded := must.Get(store.CreateTable("loaded", s, d.Options()...))(t)
 				if _, n, err := Ingest(context.Background(), loaded, rows); err != nil || n != int64(len(want)) {
 					t.Fatalf("%d rows, want %d: %v", n, len(want), err)
 				}
@@ -148,10 +132,7 @@ func TestRandomTablesRoundTrip(t *testing.T) {
 					wide = wide || c.Type == schema.Int128 || c.AutoIncrement
 				}
 			}
-			table, err := store.CreateTable("t", s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(store.CreateTable("t", s))(t)
 			fillRandom(t, store, table, r.IntN(2500), seed)
 			for format := range formats {
 				data := exported(t, format, table.Scan(context.Background()), mem)
@@ -193,10 +174,7 @@ func TestRandomTablesRoundTrip(t *testing.T) {
 					f.Close()
 					continue
 				}
-				again, err := f.Read(context.Background(), ReadOptions{Columns: columns, Where: where})
-				if err != nil {
-					t.Fatal(err)
-				}
+				again := must.Get(f.Read(context.Background(), ReadOptions{Columns: columns, Where: where}))(t)
 				same(t, format+", record batches", recordRows(t, again), want)
 				again.Release()
 				f.Close()
@@ -208,10 +186,7 @@ func TestRandomTablesRoundTrip(t *testing.T) {
 // recordRows returns the rows of a reader as text.
 func recordRows(t *testing.T, r array.RecordReader) []string {
 	t.Helper()
-	_, batches, err := Batches(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, batches := must.Get2(Batches(r))(t)
 	var rows []string
 	for b, err := range batches {
 		if err != nil {
@@ -228,37 +203,27 @@ func TestRecordBatchesStayValid(t *testing.T) {
 	for _, dictionary := range []bool{false, true} {
 		store, mem := openStore(t), checked(t)
 		table := everyTable(t, store, "t", 3000, 3)
-		if err := table.Compact(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Compact(context.Background()))
 		var o ReaderOptions
 		if o.Allocator = mem; dictionary {
 			o.Dictionary = []string{"name", "string", "binary", "varchar(7)"}
 		}
 		for _, where := range []oribi.ScanOption{nil, oribi.Where(oribi.Gt("int64", 0))} {
-			r, err := NewReader(table.Scan(context.Background(), where), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(NewReader(table.Scan(context.Background(), where), o))(t)
 			var kept []arrow.RecordBatch
 			for r.Next() {
 				rec := r.RecordBatch()
 				rec.Retain()
 				kept = append(kept, rec)
 			}
-			if err := r.Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Err())
 			s := r.Schema()
 			r.Release()
 			// Other scans would overwrite memory that is reused.
 			for range 3 {
 				rowsOf(t, table, oribi.Desc())
 			}
-			all, err := array.NewRecordReader(s, kept)
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := must.Get(array.NewRecordReader(s, kept))(t)
 			same(t, "kept", recordRows(t, all), rowsOf(t, table, where))
 			all.Release()
 			for _, rec := range kept {
@@ -272,7 +237,7 @@ func TestRecordBatchesStayValid(t *testing.T) {
 func TestReaderOfTransaction(t *testing.T) {
 	store, mem := openStore(t), checked(t)
 	table := everyTable(t, store, "t", 2000, 5)
-	err := store.Update(context.Background(), func(tx *oribi.Tx) error {
+	must.Do(t, store.Update(context.Background(), func(tx *oribi.Tx) error {
 		for k := range 40 {
 			if err := tx.Upsert(table, oribi.Row{"k": k * 50_000_000, "name": "own", "int64": k}); err != nil {
 				return err
@@ -292,8 +257,5 @@ func TestReaderOfTransaction(t *testing.T) {
 		defer r.Release()
 		same(t, "transaction", recordRows(t, r), want)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

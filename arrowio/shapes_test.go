@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -20,14 +21,8 @@ func roundTrip(t *testing.T, store *oribi.Store, table *oribi.Table) {
 	for format := range formats {
 		mem := checked(t)
 		f, rows := opened(t, format, exported(t, format, table.Scan(context.Background()), mem), mem, ReadOptions{})
-		s, err := f.Definition().Table()
-		if err != nil {
-			t.Fatal(err)
-		}
-		into, err := store.CreateTable("from "+format, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(f.Definition().Table())(t)
+		into := must.Get(store.CreateTable("from "+format, s))(t)
 		if _, n, err := Ingest(context.Background(), into, rows); err != nil || n != int64(len(want)) {
 			t.Fatalf("%s: %d rows, want %d: %v", format, n, len(want), err)
 		}
@@ -65,15 +60,9 @@ func TestUnusualTables(t *testing.T) {
 		{name: "NULLs", columns: wide(38), keys: keys[:1], rows: 5000, nulls: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := schema.New(append(append([]schema.Column(nil), c.keys...), c.columns...), len(c.keys))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(schema.New(append(append([]schema.Column(nil), c.keys...), c.columns...), len(c.keys)))(t)
 			store := openStore(t)
-			table, err := store.CreateTable("t", s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(store.CreateTable("t", s))(t)
 			r, b := values.NewRand(5), store.NewBatch()
 			for range c.rows {
 				cells := make([][]byte, len(s.Columns))
@@ -84,12 +73,8 @@ func TestUnusualTables(t *testing.T) {
 				}
 				b.Cells(oribi.OpUpsert, table, cells, nil)
 			}
-			if _, err := b.Commit(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			if err := table.Flush(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.Commit(context.Background()))(t)
+			must.Do(t, table.Flush(context.Background()))
 			roundTrip(t, store, table)
 		})
 	}
@@ -98,22 +83,13 @@ func TestUnusualTables(t *testing.T) {
 // Cells of a megabyte go through each format: all different, and all alike.
 func TestLargeCells(t *testing.T) {
 	const size = 1 << 20
-	store, err := oribi.Open("/store",
-		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, CellLimit: size})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, CellLimit: size}))(t)
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String},
-		{Name: "b", Type: schema.Binary, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String},
+		{Name: "b", Type: schema.Binary, Nullable: true}}, 1))(t)
 	for _, alike := range []bool{false, true} {
-		table, err := store.CreateTable(fmt.Sprint("alike ", alike), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(store.CreateTable(fmt.Sprint("alike ", alike), s))(t)
 		for k := range 10 {
 			word := k
 			if alike {
@@ -125,9 +101,7 @@ func TestLargeCells(t *testing.T) {
 				row["b"] = nil
 			}
 			b.Insert(table, row)
-			if _, err := b.Commit(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.Commit(context.Background()))(t)
 		}
 		want := rowsOf(t, table)
 		for format := range formats {

@@ -16,6 +16,7 @@ import (
 	pq "github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // sparkFile returns a Parquet file with days as dates d, and at noon as times t, and as times i in
@@ -23,19 +24,13 @@ import (
 func sparkFile(t *testing.T, days []int32, keys ...string) []byte {
 	t.Helper()
 	node := func(name string, of pq.LogicalType, physical parquet.Type) pq.Node {
-		n, err := pq.NewPrimitiveNodeLogical(name, parquet.Repetitions.Optional, of, physical, 0, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(pq.NewPrimitiveNodeLogical(name, parquet.Repetitions.Optional, of, physical, 0, -1))(t)
 		return n
 	}
 	fields := pq.FieldList{node("d", pq.DateLogicalType{}, parquet.Types.Int32),
 		node("t", pq.NewTimestampLogicalType(true, pq.TimeUnitMicros), parquet.Types.Int64),
 		pq.NewInt96Node("i", parquet.Repetitions.Optional, -1)}
-	root, err := pq.NewGroupNode("schema", parquet.Repetitions.Required, fields, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(pq.NewGroupNode("schema", parquet.Repetitions.Required, fields, -1))(t)
 	stored := metadata.NewKeyValueMetadata()
 	for i := 0; i < len(keys); i += 2 {
 		stored.Append(keys[i], keys[i+1])
@@ -70,9 +65,7 @@ func sparkFile(t *testing.T, days []int32, keys ...string) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return out.Bytes()
 }
 
@@ -93,10 +86,7 @@ var (
 
 // noonOf returns the microseconds of noon of a date.
 func noonOf(t *testing.T, date string) string {
-	at, err := time.Parse(time.DateOnly, date)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(time.Parse(time.DateOnly, date))(t)
 	return strconv.FormatInt(at.Add(12*time.Hour).UnixMicro(), 10)
 }
 
@@ -141,21 +131,12 @@ func TestSparksOldCalendar(t *testing.T) {
 // TestSparksOldCalendarInFilters selects rows by dates, which the bounds in the file do not have.
 func TestSparksOldCalendarInFilters(t *testing.T) {
 	data := sparkFile(t, []int32{-171595, -171594}, "org.apache.spark.version", "2.4.6")
-	f, err := OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{}))(t)
 	defer f.Close()
 	for text, want := range map[string]int{"d = date '1500-03-01'": 1, "d <= date '1500-03-02'": 2,
 		"d > date '1500-03-05'": 0, "t < timestamp '1500-03-02T00:00:00Z'": 1} {
-		p, err := oribi.ParsePredicate(f.Definition().Columns, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := f.Read(context.Background(), ReadOptions{Where: []oribi.Predicate{p}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(oribi.ParsePredicate(f.Definition().Columns, text))(t)
+		rows := must.Get(f.Read(context.Background(), ReadOptions{Where: []oribi.Predicate{p}}))(t)
 		if got := foreignRows(t, rows); len(got) != want {
 			t.Errorf("%s: %d rows, want %d", text, len(got), want)
 		}

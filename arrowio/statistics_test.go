@@ -21,6 +21,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -35,18 +36,10 @@ func withFooter(data, footer []byte) []byte {
 // changed returns a Parquet file with changed metadata.
 func changed(t *testing.T, data []byte, change func(m *metadata.FileMetaData)) []byte {
 	t.Helper()
-	footer, err := readFooterBytes(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := metadata.NewFileMetaData(footer, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	footer := must.Get(readFooterBytes(bytes.NewReader(data), int64(len(data))))(t)
+	m := must.Get(metadata.NewFileMetaData(footer, nil))(t)
 	change(m)
-	if footer, err = m.Serialize(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	footer = must.Get(m.Serialize(context.Background()))(t)
 	return withFooter(data, footer)
 }
 
@@ -60,20 +53,14 @@ func parquetRows(t *testing.T, data []byte, o ReadOptions) []string {
 
 func openedParquet(t *testing.T, data []byte) *File {
 	t.Helper()
-	f, err := OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{}))(t)
 	return f
 }
 
 // fileRows returns rows of a file.
 func fileRows(t *testing.T, f *File, o ReadOptions) []string {
 	t.Helper()
-	rows, err := f.Read(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(f.Read(context.Background(), o))(t)
 	defer rows.Release()
 	out := []string{}
 	for b, err := range rows.Batches() {
@@ -105,10 +92,7 @@ func TestCasesOfOtherReaders(t *testing.T) {
 				for c, v := range b.Columns {
 					row[b.Schema[c].Name] = celltext.AppendJSON(nil, &b.Schema[c], v.Cell(i))
 				}
-				line, err := json.Marshal(row)
-				if err != nil {
-					t.Fatal(err)
-				}
+				line := must.Get(json.Marshal(row))(t)
 				got += string(line) + "\n"
 			}
 		}
@@ -117,9 +101,7 @@ func TestCasesOfOtherReaders(t *testing.T) {
 		want := ""
 		for line := range strings.Lines(string(corpustest.Read(t, filepath.Join(dir, "expected.jsonl")))) {
 			var row map[string]json.RawMessage
-			if err := json.Unmarshal([]byte(line), &row); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &row))
 			text, _ := json.Marshal(row)
 			want += string(text) + "\n"
 		}
@@ -430,10 +412,7 @@ func TestBoundsOfOtherWritersSkipRowGroups(t *testing.T) {
 		defer rows.Release()
 		for range rows.Batches() {
 		}
-		in, err := f.content.read(&rows.request, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(f.content.read(&rows.request, false))(t)
 		defer in.close()
 		for g := range in.(*parquetReader).in.NumRowGroups() {
 			if in.(*parquetReader).mayMatch(g) {

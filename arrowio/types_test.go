@@ -21,6 +21,7 @@ import (
 	pq "github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -81,10 +82,7 @@ for k, v in both.items(): print(json.dumps([k, [x if not isinstance(x, float) el
 // jsonText returns v as JSON, floats as text.
 func jsonText(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(v))(t)
 	return string(text)
 }
 
@@ -103,9 +101,7 @@ func TestTypesOfPyarrow(t *testing.T) {
 		var column []any
 		d := json.NewDecoder(strings.NewReader(line))
 		d.UseNumber()
-		if err := d.Decode(&column); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&column))
 		want[column[0].(string)] = jsonText(t, column[1])
 	}
 	notes := map[string]string{
@@ -116,10 +112,7 @@ func TestTypesOfPyarrow(t *testing.T) {
 		"wide decimal":  "decimals of 60 digits are read as those of 38",
 	}
 	for name, format := range map[string]string{"t.arrow": "arrow", "t.arrows": "stream", "t.parquet": "parquet"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		mem := checked(t)
 		f, rows := opened(t, format, data, mem, ReadOptions{})
 		d := f.Definition()
@@ -129,9 +122,7 @@ func TestTypesOfPyarrow(t *testing.T) {
 				t.Fatal(err)
 			}
 			for c, v := range b.Columns {
-				if err := v.Validate(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, v.Validate())
 				for i := range b.Rows() {
 					text := pythonText(&b.Schema[c], v.Cell(i))
 					if n, ok := text.(json.Number); ok && b.Schema[c].Type == schema.Float {
@@ -223,31 +214,16 @@ func TestNanosecondsAreRoundedDown(t *testing.T) {
 // nanosecondsParquet returns a Parquet file with the times of TestNanosecondsAreRoundedDown.
 func nanosecondsParquet(t *testing.T) []byte {
 	t.Helper()
-	node, err := pq.NewPrimitiveNodeLogical("t", parquet.Repetitions.Required,
-		pq.NewTimestampLogicalType(false, pq.TimeUnitNanos), parquet.Types.Int64, 0, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := pq.NewGroupNode("schema", parquet.Repetitions.Required, pq.FieldList{node}, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := must.Get(pq.NewPrimitiveNodeLogical("t", parquet.Repetitions.Required,
+		pq.NewTimestampLogicalType(false, pq.TimeUnitNanos), parquet.Types.Int64, 0, -1))(t)
+	root := must.Get(pq.NewGroupNode("schema", parquet.Repetitions.Required, pq.FieldList{node}, -1))(t)
 	var out bytes.Buffer
 	w := file.NewParquetWriter(&out, root)
-	column, err := w.AppendRowGroup().NextColumn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := column.(*file.Int64ColumnChunkWriter).WriteBatch([]int64{1999, 1000, 1, 0, -1, -1000, -1001, 1<<63 - 1,
-		-1 << 63}, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := column.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	column := must.Get(w.AppendRowGroup().NextColumn())(t)
+	must.Get(column.(*file.Int64ColumnChunkWriter).WriteBatch([]int64{1999, 1000, 1, 0, -1, -1000, -1001, 1<<63 - 1,
+		-1 << 63}, nil, nil))(t)
+	must.Do(t, column.Close())
+	must.Do(t, w.Close())
 	return out.Bytes()
 }
 
@@ -294,10 +270,7 @@ func TestUnsupportedIsNotDamage(t *testing.T) {
 	version := func(data []byte, n byte) []byte { // of the first message
 		out := bytes.Clone(data)
 		f := flatBuffer{b: out[8:]}
-		root, err := f.target(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := must.Get(f.target(0))(t)
 		at, err := f.slot(root, 0)
 		if err != nil || at == 0 {
 			t.Fatal("no version", err)
@@ -308,10 +281,7 @@ func TestUnsupportedIsNotDamage(t *testing.T) {
 	arrowFile := bytes.Clone(files["arrow"])
 	n := int(binary.LittleEndian.Uint32(arrowFile[len(arrowFile)-10:]))
 	footer := flatBuffer{b: arrowFile[len(arrowFile)-10-n : len(arrowFile)-10]}
-	root, err := footer.target(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(footer.target(0))(t)
 	at, err := footer.slot(root, 0)
 	if err != nil || at == 0 {
 		t.Fatal("no version", err)

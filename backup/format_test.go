@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // The examples next to the tables of the formats.
@@ -22,19 +23,14 @@ func TestExamplesOfFormats(t *testing.T) {
 		t.Errorf("format %s, want %s", got, want)
 	}
 	var b bytes.Buffer
-	if err := newManifestWriter(&b).end(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, newManifestWriter(&b).end())
 	if got, want := fmt.Sprintf("% x", b.Bytes()[:recordHeader]),
 		"05 00 00 00 18 00 00 00 f2 b8 be 46"; got != want || len(b.Bytes()) != recordHeader+endLen {
 		t.Errorf("end %s, want %s", got, want)
 	}
-	s, err := (&Backup{Number: 3, Time: time.UnixMicro(1_700_000_000_000_000), Timestamp: 5,
+	s := must.Get((&Backup{Number: 3, Time: time.UnixMicro(1_700_000_000_000_000), Timestamp: 5,
 		Store: "000102030405060708090a0b0c0d0e0f", Bytes: 1000, NewBytes: 100,
-		manifestBytes: 60, manifest: hash{1}}).encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+		manifestBytes: 60, manifest: hash{1}}).encode())(t)
 	if got, want := hex.EncodeToString(s),
 		"6f7269626962616b0100000000000000"+"0300000000000000"+"00401e18240a0600"+"0500000000000000"+
 			"000102030405060708090a0b0c0d0e0f"+"e803000000000000"+"6400000000000000"+"3c00000000000000"+

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/backup"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -124,19 +125,11 @@ func TestBackupsOfHistoriesAgreeWithModel(t *testing.T) {
 // smallStore opens a store with a table of some rowsets.
 func smallStore(t *testing.T, fsys vfs.FS, dir string) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	s, err := oribi.Open(dir, &oribi.Options{FS: fsys, History: oribi.HistoryForever,
-		Manual: true, RowSetBytes: 1 << 12})
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := s.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, History: oribi.HistoryForever,
+		Manual: true, RowSetBytes: 1 << 12}))(t)
+	columns := must.Get(
+		schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1))(t)
+	table := must.Get(s.CreateTable("t", columns))(t)
 	return s, table
 }
 
@@ -147,21 +140,15 @@ func put(t *testing.T, s *oribi.Store, table *oribi.Table, from, to int) {
 	for k := from; k < to; k++ {
 		b.Upsert(table, oribi.Row{"k": k, "v": fmt.Sprintf("row %d of [%d, %d)", k, from, to)})
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
+	must.Do(t, table.Flush(ctx))
 }
 
 // objects returns the objects of a repository with their lengths.
 func objects(t *testing.T, s backup.Storage) map[string]int64 {
 	t.Helper()
 	list := map[string]int64{}
-	if err := s.List(ctx, "", func(name string, n int64) error { list[name] = n; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.List(ctx, "", func(name string, n int64) error { list[name] = n; return nil }))
 	return list
 }
 
@@ -288,9 +275,7 @@ func TestRefusals(t *testing.T) {
 	cancel()
 	_, err = repo.Backup(canceled, s)
 	want("canceled", err, context.Canceled)
-	if _, err = repo.Backup(ctx, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(repo.Backup(ctx, s))(t)
 	before := objects(t, storage)
 	_, err = repo.Restore(ctx, 2, "/copy", &oribi.Options{FS: mem})
 	want("no such backup", err, backup.ErrNotFound)
@@ -299,10 +284,7 @@ func TestRefusals(t *testing.T) {
 	if _, err = repo.Prune(ctx, 0); err == nil {
 		t.Error("prune kept none")
 	}
-	l, err := storage.Lock(ctx, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(storage.Lock(ctx, true))(t)
 	_, err = repo.Backup(ctx, s)
 	want("backup while it is locked", err, backup.ErrLocked)
 	_, err = repo.Prune(ctx, 1)
@@ -405,9 +387,7 @@ func TestCrashLeavesWholeBackups(t *testing.T) {
 			s, repo, want := repositoryAt(t, disk)
 			defer s.Close()
 			var err error
-			if want[3], err = digestOf(s); err != nil {
-				t.Fatal(err)
-			}
+			want[3] = must.Get(digestOf(s))(t)
 			type crash struct {
 				op, name, state string
 				image           *vfs.Mem
@@ -496,9 +476,7 @@ func TestDamagedRepositoryIsRefused(t *testing.T) {
 	try := func(what string, harm func(disk *vfs.Mem) error) {
 		t.Helper()
 		disk := mem.Clone()
-		if err := harm(disk); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, harm(disk))
 		repo := backup.Open(backup.Dir("/repo", disk))
 		for n := uint64(1); n <= 2; n++ {
 			got, err := restored(repo, n, disk)
@@ -546,9 +524,7 @@ func TestDamagedRepositoryIsRefused(t *testing.T) {
 	}
 	// The manifest of another backup has right checksums.
 	disk := mem.Clone()
-	if err := disk.Rename("/repo/manifests/0000000001", "/repo/manifests/0000000002"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, disk.Rename("/repo/manifests/0000000001", "/repo/manifests/0000000002"))
 	if _, err := restored(backup.Open(backup.Dir("/repo", disk)), 2, disk); !errors.Is(err, backup.ErrCorrupt) {
 		t.Errorf("with the manifest of another backup: %v", err)
 	}
@@ -564,20 +540,12 @@ func TestDamagedBlockIsNotBackedUp(t *testing.T) {
 	s, table := smallStore(t, mem, "/store")
 	defer s.Close()
 	put(t, s, table, 0, 3000)
-	names, err := mem.List("/store/data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := mem.Open("/store/data/"+names[0], true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(mem.List("/store/data"))(t)
+	f := must.Get(mem.Open("/store/data/"+names[0], true))(t)
 	b := make([]byte, 64)
 	f.ReadAt(b, 4096)
 	f.WriteAt(bytes.Repeat([]byte{0xee}, 64), 4096)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close())
 	repo := backup.Open(backup.Dir("/repo", mem))
 	if _, err := repo.Backup(ctx, s); !errors.Is(err, backup.ErrCorrupt) {
 		t.Error(err)

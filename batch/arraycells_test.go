@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -32,9 +33,7 @@ func TestAppendPackedUnpackedRoundTrip(t *testing.T) {
 		}
 		packed := NewVector(schema.Array, 0)
 		packed.AppendCell(nil) // appended to, not replaced
-		if err := packed.AppendPacked(arrays); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, packed.AppendPacked(arrays))
 		for i := range cells {
 			if got := packed.Cell(i + 1); !bytes.Equal(got, want.Cell(i)) || (got == nil) != (cells[i] == nil) {
 				t.Errorf("%s: cell %d is % x, want % x", element, i, got, want.Cell(i))

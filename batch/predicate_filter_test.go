@@ -9,6 +9,7 @@ import (
 	"github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -24,9 +25,7 @@ func TestInFilterPassesAddedCells(t *testing.T) {
 				p.Filter.Add(randomCell(r, typ))
 			}
 			if round%2 == 0 {
-				if err := p.Prepare(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.Prepare())
 			}
 			n := r.IntN(200)
 			v := randomVector(r, typ, n, round%3 == 0, typ.Variable() && round%4 == 0)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bits-and-blooms/bloom/v3"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -16,9 +17,7 @@ func TestInFilterRestsWhileItExcludesLittle(t *testing.T) {
 	cell := func(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
 	p := Predicate{Type: schema.Int32, Op: InFilter, Filter: bloom.NewWithEstimates(10, 1e-9), MayRest: true}
 	p.Filter.Add(cell(1))
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Prepare())
 	f := Test(p)
 	var e FilterEval
 	// run evaluates the filter on a batch in which added cells were added and others not, and row 0
@@ -35,12 +34,10 @@ func TestInFilterRestsWhileItExcludesLittle(t *testing.T) {
 		v.NeedPresent().Clear(0)
 		sel := MakeBitmap(n)
 		sel.SetRange(0, n)
-		if err := e.Eval(&f, sel, func(p *Predicate, sel Bitmap) error {
+		must.Do(t, e.Eval(&f, sel, func(p *Predicate, sel Bitmap) error {
 			p.Eval(v, sel)
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if sel.Get(0) || sel.CountRange(1, added) != added-1 {
 			t.Fatalf("NULL passes: %t; %d of %d added cells pass", sel.Get(0), sel.CountRange(1, added), added-1)
 		}

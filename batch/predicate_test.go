@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -190,9 +191,7 @@ func TestEvalMatchesEvalCell(t *testing.T) {
 				p := randomPredicate(r, typ, op)
 				unprepared := *p
 				if round%4 != 1 {
-					if err := p.Prepare(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, p.Prepare())
 				}
 				sel := MakeBitmap(n)
 				for i := range n {
@@ -221,9 +220,7 @@ func TestEvalMatchesEvalCell(t *testing.T) {
 func TestPreparedPredicateCachesEvalWords(t *testing.T) {
 	d := &Dictionary{Words: [][]byte{[]byte("a"), nil, []byte("b"), []byte("a")}}
 	p := &Predicate{Type: schema.String, Op: Ge, Values: [][]byte{[]byte("a")}}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Prepare())
 	m := p.EvalWords(d)
 	if m[0] != 0b1101 {
 		t.Fatalf("words %b, want 1101", m[0])
@@ -287,9 +284,7 @@ func TestPrepareSortsCopyOfValues(t *testing.T) {
 	one, two := []byte("1"), []byte("2")
 	mine := [][]byte{two, nil, one, two}
 	p := Predicate{Type: schema.String, Op: In, Values: mine}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Prepare())
 	if got := fmt.Sprintf("%s", p.Values); got != "[1 2]" {
 		t.Errorf("values %s, want [1 2]", got)
 	}

@@ -7,17 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestFileReadAt(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(name, []byte("0123456789"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := OpenFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte("0123456789"), 0o600))
+	f := must.Get(OpenFile(name))(t)
 	defer f.Close()
 	var src Source = f
 	if src.ID() != 0 || src.Size() != 10 {

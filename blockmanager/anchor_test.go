@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -68,9 +69,7 @@ func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 					if r.IntN(2) == 0 { // open for writing, and kill again
 						o.FS = f
 						if m, err := Open(o); err == nil {
-							if err := m.Writable(); err != nil {
-								t.Fatal(err)
-							}
+							must.Do(t, m.Writable())
 							f = f.Crash()
 							m.Close()
 						}
@@ -110,22 +109,16 @@ func TestAbandonedEpochIsNotReused(t *testing.T) {
 	disk := faultfs.New(mem)
 	o.FS = disk
 	m := openWriter(t, o)
-	if err := m.Commit(Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{}))
 	disk.Watch(func(c faultfs.Call) error {
 		if c.Op == faultfs.Write && strings.Contains(c.Name, "meta/") {
 			once.Do(func() { left = mem.Crash() })
 		}
 		return nil
 	})
-	if err := m.Commit(Edit{Put: []Row{{[]byte("k"), []byte("lost")}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{Put: []Row{{[]byte("k"), []byte("lost")}}}))
 	abandoned := m.Epoch()
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 	o.FS = left
 	m = openWriter(t, o)
 	if got := m.Epoch(); got >= abandoned {
@@ -134,15 +127,11 @@ func TestAbandonedEpochIsNotReused(t *testing.T) {
 	if m.confirmedEpoch != m.Epoch() {
 		t.Error("an intent that follows confirms the epoch before it")
 	}
-	if err := m.Commit(Edit{Put: []Row{{[]byte("k"), []byte("kept")}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{Put: []Row{{[]byte("k"), []byte("kept")}}}))
 	if got := m.Epoch(); got <= abandoned {
 		t.Errorf("epoch %d is used again, %d was abandoned", got, abandoned)
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 	m = openWriter(t, o)
 	want := newStoreModel()
 	want.rows["k"] = "kept"
@@ -186,13 +175,8 @@ func TestWritableReadsTheMetadataAgain(t *testing.T) {
 	o.FS = mem
 	m := openWriter(t, o)
 	id := add(t, m, []byte("block"))
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
+	m = must.Get(Open(o))(t)
 	copyDir(t, mem, old, "/store/meta")
 	if err := m.Writable(); !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
@@ -213,13 +197,8 @@ func TestConfirmedCommitIsConfirmedOnReturn(t *testing.T) {
 	m := openWriter(t, o)
 	for _, confirm := range []bool{false, true} {
 		before := m.Epoch()
-		if err := m.Commit(Edit{LogStart: 9, Confirm: confirm}); err != nil {
-			t.Fatal(err)
-		}
-		a, err := readAnchor(&Options{FS: mem.Crash(), Dir: "/store", Instance: testInstance})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Commit(Edit{LogStart: 9, Confirm: confirm}))
+		a := must.Get(readAnchor(&Options{FS: mem.Crash(), Dir: "/store", Instance: testInstance}))(t)
 		if a.newest().epoch <= before || a.newest().confirms(m.state.root) != confirm {
 			t.Errorf("confirm %v: newest slot is %+v", confirm, a.newest())
 		}
@@ -227,9 +206,7 @@ func TestConfirmedCommitIsConfirmedOnReturn(t *testing.T) {
 	if m.ConfirmedLogStart() != 9 {
 		t.Error("log_start is not confirmed")
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 }
 
 // A block made after a Sync needs another.
@@ -238,31 +215,20 @@ func TestSyncCoversOnlyFinishedBlocks(t *testing.T) {
 	c := m.NewCreation()
 	var made []block.ID
 	for i := range 2 {
-		s, err := c.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(c.Create())(t)
 		s.Write([]byte("x"))
-		if err := c.Finish(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Finish(s))
 		made = append(made, s.ID())
 		if err := m.Commit(Edit{Created: []*Creation{c}}); err == nil {
 			t.Fatalf("block %d is committed without a sync", i)
 		}
-		if err := c.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Sync())
 	}
-	if err := m.Commit(Edit{Created: []*Creation{c}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{Created: []*Creation{c}}))
 	if !slices.Equal(ids(m), made) {
 		t.Errorf("blocks %v, want %v", ids(m), made)
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 }
 
 // No open after a crash finds the metadata at an epoch before ConfirmedEpoch.
@@ -277,9 +243,7 @@ func TestConfirmedEpochIsThatOfTheLastConfirmedEdit(t *testing.T) {
 	}
 	for i, confirm := range []bool{false, true, false} {
 		before := m.ConfirmedEpoch()
-		if err := m.Commit(Edit{Put: []Row{{[]byte("k"), []byte{byte(i)}}}, Confirm: confirm}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Commit(Edit{Put: []Row{{[]byte("k"), []byte{byte(i)}}}, Confirm: confirm}))
 		if want := map[bool]uint64{false: before, true: m.Epoch()}[confirm]; m.ConfirmedEpoch() != want {
 			t.Errorf("after commit %d: confirmed epoch %d, want %d", i, m.ConfirmedEpoch(), want)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -147,47 +148,32 @@ func reloadEqualsOpen(t *testing.T, journal string) {
 		})
 		follow.FS = f
 	}
-	follower, err := Open(follow)
-	if err != nil {
-		t.Fatal(err)
-	}
+	follower := must.Get(Open(follow))(t)
 	defer follower.Close()
 	moves, caughtUp := 0, 0
 	for range seedtest.Needed(400, 100) {
 		for range 1 + r.IntN(3) {
-			if err := s.step(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.step())
 		}
 		repair := func() error { return nil }
 		if journal == "harmed" {
-			if repair, err = harmJournal(r, mem); err != nil {
-				t.Fatal(err)
-			}
+			repair = must.Get(harmJournal(r, mem))(t)
 		}
 		moved, err := checkReload(follow, follower, s.now)
-		if err := errors.Join(err, repair()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, repair()))
 		if moved {
 			if moves++; follower.journalAt > 0 {
 				caughtUp++
 			}
 		}
 		if r.IntN(3) == 0 {
-			if err := follower.Forget(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, follower.Forget())
 		}
 		if r.IntN(40) == 0 { // the next writer writes the journal anew
 			for len(s.open) > 0 {
-				if err := s.closeOne(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.closeOne())
 			}
-			if err := s.m.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.m.Close())
 			s.m = openWriter(t, o)
 		}
 	}
@@ -215,9 +201,7 @@ func (f mixedFS) Open(name string, write bool) (vfs.File, error) {
 // commitFirst commits a value of the row "first".
 func commitFirst(t *testing.T, m *Manager, value string) {
 	t.Helper()
-	if err := m.Commit(Edit{Put: []Row{{[]byte("first"), []byte(value)}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{Put: []Row{{[]byte("first"), []byte(value)}}}))
 }
 
 // Metadata that the anchor accepts no more is an error of a reload, not the newest there is.
@@ -231,10 +215,7 @@ func TestReloadRefusesMetadataThatTheAnchorHasLeftBehind(t *testing.T) {
 	follow.Follow, follow.ReadOnly = true, true
 	open := func() *Manager {
 		t.Helper()
-		follower, err := Open(follow)
-		if err != nil {
-			t.Fatal(err)
-		}
+		follower := must.Get(Open(follow))(t)
 		t.Cleanup(func() { follower.Close() })
 		return follower
 	}
@@ -279,10 +260,7 @@ func TestFollowerOpensWhileWriterGoesOn(t *testing.T) {
 	})
 	follow := o
 	follow.FS, follow.Follow, follow.ReadOnly = view, true, true
-	follower, err := Open(follow)
-	if err != nil {
-		t.Fatal(err)
-	}
+	follower := must.Get(Open(follow))(t)
 	defer follower.Close()
 	if got := callerRowsOf(follower.state)["first"]; got != "row" || !went {
 		t.Errorf("the row is %q, want the row from before the commits", got)
@@ -299,9 +277,7 @@ func TestReloadChecksChangesInJournal(t *testing.T) {
 	o.FS = mem
 	m := openWriter(t, o)
 	commitFirst(t, m, "before") // writes the journal
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 	other := mem.Clone()
 	o.FS = other
 	// The same epochs, other rows: what a copy of the store would have.
@@ -315,15 +291,9 @@ func TestReloadChecksChangesInJournal(t *testing.T) {
 	commitFirst(t, m, "before")
 	follow := o
 	follow.Follow, follow.ReadOnly = true, true
-	copied, err := Open(follow)
-	if err != nil {
-		t.Fatal(err)
-	}
+	copied := must.Get(Open(follow))(t)
 	defer copied.Close()
-	forged, err := Open(follow)
-	if err != nil {
-		t.Fatal(err)
-	}
+	forged := must.Get(Open(follow))(t)
 	defer forged.Close()
 	commitFirst(t, m, "after")
 	copied.o.FS = mixedFS{mem, JournalName, other}
@@ -341,30 +311,17 @@ func TestReloadChecksChangesInJournal(t *testing.T) {
 // forgeJournal replaces a value in the last record of the journal, with the right checksums.
 func forgeJournal(t *testing.T, o *Options, mem *vfs.Mem) *vfs.Mem {
 	t.Helper()
-	f, err := mem.Open(o.journalPath(JournalName), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(mem.Open(o.journalPath(JournalName), true))(t)
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := must.Get(f.Size())(t)
 	var last journalHead
 	at := int64(0)
 	for next := int64(0); next < size; next += last.size() {
 		at = next
-		if last, err = readJournalHead(f, at, size, o.Instance); err != nil {
-			t.Fatal(err)
-		}
+		last = must.Get(readJournalHead(f, at, size, o.Instance))(t)
 	}
-	payload, err := last.read(f, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	payload := must.Get(last.read(f, at))(t)
 	payload = bytes.Replace(payload, []byte("after"), []byte("wrong"), 1)
-	if _, err := f.WriteAt(journalRecord(o, last.kind, last.epoch, last.previous, payload), at); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteAt(journalRecord(o, last.kind, last.epoch, last.previous, payload), at))(t)
 	return mem
 }

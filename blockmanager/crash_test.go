@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -142,16 +143,10 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 		m := openWriter(t, ro)
 		rec.s.m = m
 		for range steps {
-			if err := rec.s.step(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, rec.s.step())
 		}
-		if err := errors.Join(rec.s.now.difference(m), checkVerify(m)); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(rec.s.now.difference(m), checkVerify(m)))
+		must.Do(t, m.Close())
 		rec.take(rec.disk.Point(), "after the end", statesKept)
 		crashes := rec.crashes
 		t.Logf("run %d: %d syncs, %d crashes", run, rec.syncs, len(crashes))
@@ -171,9 +166,7 @@ func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 	rec, ro := record(o, crashfs.New(formatted(t, o)), r, newStoreModel())
 	rec.s.m = openWriter(t, ro)
 	for range 10 {
-		if err := rec.s.step(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rec.s.step())
 	}
 	rounds := seedtest.Rounds(8, 3)
 	for range rounds {
@@ -213,14 +206,10 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 	o := testOptions(nil)
 	rec, ro := record(o, crashfs.New(formatted(t, o)), r, newStoreModel())
 	rec.s.m = openWriter(t, ro)
-	if err := rec.s.commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.s.commit())
 	rec.keepAt(anchorName, 1) // the kills
 	for len(rec.crashes) < 4 {
-		if err := rec.s.commit(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rec.s.commit())
 	}
 	for _, killed := range rec.crashes {
 		copied := killed
@@ -236,9 +225,7 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 		again.keepAt(anchorName, 0)
 		again.s.set(found, nil)
 		for len(again.crashes) < 6 {
-			if err := again.s.commit(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, again.s.commit())
 		}
 		for _, cut := range again.crashes {
 			if _, err := cut.check(t, o); err != nil {

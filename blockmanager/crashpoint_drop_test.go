@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -20,9 +21,7 @@ func writerBeforeDrop(t *testing.T) (s *stateRecorder, o Options, m *Manager, id
 	id = ids(m)[0]
 	data := bytes.Repeat([]byte("second "), 3000)
 	want.blocks[add(t, m, data)] = data
-	if err := m.Confirm(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Confirm())
 	next = want.clone()
 	delete(next.blocks, id)
 	return s, o, m, id, want, next
@@ -46,9 +45,7 @@ func checkReclaim(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) {
 			t.Errorf("%v is not freed", d)
 		}
 	}
-	if err := m.Commit(Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{}))
 	if n := len(m.state.dead); n != 0 {
 		t.Errorf("%d dead ranges after a commit", n)
 	}
@@ -110,13 +107,8 @@ func TestCrashDuringPunch(t *testing.T) {
 	b := m.state.blocks[id]
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
 	list.before(t, "punch", ".data").each(t, func(t *testing.T, mem *vfs.Mem) {
-		f, err := mem.Open("/store/data/"+b.in.name(), true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(f.PunchHole(b.off, 4096), f.Sync(), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(mem.Open("/store/data/"+b.in.name(), true))(t)
+		must.Do(t, errors.Join(f.PunchHole(b.off, 4096), f.Sync(), f.Close()))
 		checkReclaim(t, mem, o, next)
 	})
 }
@@ -133,14 +125,9 @@ func TestCrashAfterPunch(t *testing.T) {
 // Row 14: a reader has the dropped block open.
 func TestCrashWhileDroppedBlockIsOpen(t *testing.T) {
 	s, o, m, id, want, next := writerBeforeDrop(t)
-	src, err := m.OpenBlock(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(m.OpenBlock(id))(t)
 	defer src.Close()
-	if err := m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}))
 	got := make([]byte, src.Size())
 	if _, err := src.ReadAt(got, 0); err != nil || !bytes.Equal(got, want.blocks[id]) {
 		t.Errorf("the reader: %v", err)
@@ -160,9 +147,7 @@ func dropContainer(t *testing.T, commits ...Edit) (list diskStates, o Options, n
 	m.pool = nil // use a new container
 	m.mu.Unlock()
 	id := add(t, m, data)
-	if err := m.Confirm(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Confirm())
 	name, before = m.state.blocks[id].in.name(), s.now()
 	list = s.during(t, func() error {
 		for i, e := range commits {
@@ -194,9 +179,7 @@ func checkDeadContainer(t *testing.T, mem *vfs.Mem, o Options, name string, ther
 	if slices.Contains(containerNames(t, mem), name) {
 		t.Error("the file of the dead container is still there")
 	}
-	if err := m.Commit(Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{}))
 	if m.state.containers[id] != nil {
 		t.Error("the row of the dead container is still there")
 	}
@@ -228,9 +211,7 @@ func TestCrashAfterUnlink(t *testing.T) {
 func TestContainerIsUnlinkedAfterItsDropIsDurable(t *testing.T) {
 	list, o, name, before, next := dropContainer(t, Edit{Confirm: true})
 	mem := list.after(t, "remove", name).kill.Clone()
-	if err := mem.SyncDir("/store/data"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mem.SyncDir("/store/data"))
 	checkDeadContainer(t, mem.Crash(), o, name, false, next)
 	list, _, second, _, _ := dropContainer(t, Edit{}, Edit{})
 	synced := 0
@@ -249,9 +230,7 @@ func TestContainerIsUnlinkedAfterItsDropIsDurable(t *testing.T) {
 		t.Error("nothing was unlinked")
 	}
 	lost := before.kill.Clone()
-	if err := lost.Remove("/store/data/" + name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lost.Remove("/store/data/"+name))
 	o.FS = lost
 	if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a container with blocks and without a file: %v, want ErrCorrupt", err)

@@ -9,15 +9,14 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
 // Row 18: IDs are reserved but not used: they stay unused.
 func TestCrashAfterIDReservation(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
-	if err := m.Commit(Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{}))
 	mark := m.state.mark
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) {
 		m := reopen(t, mem, o, want)
@@ -40,10 +39,7 @@ func TestNoIDIsAssignedAboveTheDurableLimit(t *testing.T) {
 	defer c.Abort()
 	raised := 0
 	for mark := m.state.mark; raised < 2; {
-		sink, err := c.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		sink := must.Get(c.Create())(t)
 		if uint64(sink.ID()) < mark {
 			continue
 		}
@@ -118,9 +114,7 @@ func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 			s, o, m, want := recordedWriter(t)
 			c, sinks := writeUnfinished(t, m, 1)
 			finish(t, c, sinks)
-			if err := c.Sync(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Sync())
 			s.fail(op, "meta/", fmt.Errorf("disk is full: %w", fault.ErrNoSpace))
 			if err := m.Commit(Edit{Created: []*Creation{c}}); !errors.Is(err, ErrPoisoned) ||
 				errors.Is(err, ErrNoSpace) {
@@ -148,10 +142,7 @@ func TestCrashWhileTailIsCut(t *testing.T) {
 	writeUnfinished(t, m, 1)
 	again := recordStates(s.now().kill)
 	o.FS = again.disk
-	m2, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m2 := must.Get(Open(o))(t)
 	defer m2.Close()
 	list := again.during(t, m2.Writable)
 	for _, point := range []diskState{list.before(t, "truncate", ".data"), list.after(t, "truncate", ".data")} {
@@ -166,9 +157,7 @@ func TestVerifyFindsLostBlocks(t *testing.T) {
 	id := ids(m)[0]
 	b := m.state.blocks[id]
 	name := "/store/data/" + b.in.name()
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 	lose := func(change func(f vfs.File) error) Options {
 		o := o
 		mem := s.mem.Clone()
@@ -189,15 +178,10 @@ func TestVerifyFindsLostBlocks(t *testing.T) {
 		t.Errorf("the header page is lost: %v", err)
 	}
 	for _, length := range []int64{b.length, b.length / 2} {
-		m, err := Open(lose(func(f vfs.File) error { return f.PunchHole(b.off, length) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Open(lose(func(f vfs.File) error { return f.PunchHole(b.off, length) })))(t)
 		var found []block.ID
-		if err := m.Verify(context.Background(),
-			func(_ string, _ int64, id block.ID, _ string) { found = append(found, id) }, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Verify(context.Background(),
+			func(_ string, _ int64, id block.ID, _ string) { found = append(found, id) }, nil))
 		if len(found) != 1 || found[0] != id {
 			t.Errorf("%d bytes lost: Verify names blocks %v", length, found)
 		}

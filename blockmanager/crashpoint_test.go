@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -95,9 +96,7 @@ func (s *stateRecorder) now() diskState { return diskState{kill: s.mem.Clone(), 
 func (s *stateRecorder) during(t *testing.T, do func() error) diskStates {
 	t.Helper()
 	s.set(func() { s.on, s.list = true, nil })
-	if err := do(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, do())
 	s.set(func() { s.on = false })
 	return s.list
 }
@@ -139,10 +138,7 @@ func recordedWriter(t *testing.T) (*stateRecorder, Options, *Manager, *storeMode
 func checkReader(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) *Manager {
 	t.Helper()
 	o.FS, o.ReadOnly = unwritten(mem), true
-	m, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(o))(t)
 	t.Cleanup(func() { m.Close() })
 	if err := want.difference(m); err != nil {
 		t.Fatalf("to a reader: %v", err)
@@ -226,9 +222,7 @@ func writeUnfinished(t *testing.T, m *Manager, n int) (*Creation, []block.Sink) 
 func finish(t *testing.T, c *Creation, sinks []block.Sink) {
 	t.Helper()
 	for _, s := range sinks {
-		if err := c.Finish(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Finish(s))
 	}
 }
 
@@ -280,9 +274,7 @@ func TestCrashBetweenContainerSyncs(t *testing.T) {
 		t.Fatalf("%d containers", len(c.dirty))
 	}
 	for in := range c.dirty {
-		if err := in.sync(&m.o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, in.sync(&m.o))
 		s.now().each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 	}
 }
@@ -293,9 +285,7 @@ func TestCrashBetweenBlocksAndCommit(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
 	c, sinks := writeUnfinished(t, m, 2)
 	finish(t, c, sinks)
-	if err := c.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Sync())
 	list := s.during(t, func() error { return m.Commit(Edit{Created: []*Creation{c}}) })
 	for name, point := range map[string]diskState{
 		"before the intent": list.before(t, "write", anchorName),
@@ -311,10 +301,7 @@ func TestCrashBetweenBlocksAndCommit(t *testing.T) {
 // metaLog returns which of Pebble's logs has grown between two diskStates, and by how much.
 func metaLog(t *testing.T, old, new *vfs.Mem) (name string, from, to int64) {
 	t.Helper()
-	names, err := new.List("/store/meta")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(new.List("/store/meta"))(t)
 	for _, n := range names {
 		n = "/store/meta/" + n
 		if !strings.HasSuffix(n, ".log") {
@@ -333,9 +320,7 @@ func TestCrashDuringMetadataBatch(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
 	c, sinks := writeUnfinished(t, m, 1)
 	finish(t, c, sinks)
-	if err := c.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Sync())
 	list := s.during(t, func() error { return m.Commit(Edit{Created: []*Creation{c}}) })
 	whole := s.now().kill
 	name, from, to := metaLog(t, list.before(t, "write", "meta/").kill, whole)
@@ -349,9 +334,7 @@ func TestCrashDuringMetadataBatch(t *testing.T) {
 			if err = f.Truncate(at); err == nil && zeros {
 				err = f.Truncate(to)
 			}
-			if err := errors.Join(err, f.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(err, f.Close()))
 			checkTailIsFree(t, mem, o, want)
 		}
 	}
@@ -362,9 +345,7 @@ func TestCrashAfterMetadataBatch(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
 	c, sinks := writeUnfinished(t, m, 1)
 	finish(t, c, sinks)
-	if err := c.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Sync())
 	list := s.during(t, func() error {
 		return m.Commit(Edit{Created: []*Creation{c}, Put: []Row{{[]byte("k"), []byte("v")}}, LogStart: 9})
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -24,31 +25,20 @@ func filled(t *testing.T, o Options, steps int) (*vfs.Mem, *storeModel) {
 	o.FS = mem
 	s := &script{m: openWriter(t, o), r: seedtest.Rand(t), now: newStoreModel()}
 	for range steps {
-		if err := s.step(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.step())
 	}
 	for len(s.now.blocks) < 2 {
-		if err := s.commit(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.commit())
 	}
-	if err := s.m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.m.Close())
 	return mem, s.now
 }
 
 func writeFile(t *testing.T, f vfs.FS, name string, off int64, b []byte) {
 	t.Helper()
-	file, err := f.Open(name, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(f.Open(name, true))(t)
 	defer file.Close()
-	if _, err := file.WriteAt(b, off); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(file.WriteAt(b, off))(t)
 }
 
 func flip(t *testing.T, f vfs.FS, name string, off int64) {
@@ -116,25 +106,13 @@ func TestOpenRefusesForeignAnchor(t *testing.T) {
 // copyDir replaces the files of a directory by the files that it has in another file system.
 func copyDir(t *testing.T, to, from vfs.FS, dir string) {
 	t.Helper()
-	if err := vfs.RemoveAll(to, dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Mkdir(dir); err != nil {
-		t.Fatal(err)
-	}
-	names, err := from.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, vfs.RemoveAll(to, dir))
+	must.Do(t, to.Mkdir(dir))
+	names := must.Get(from.List(dir))(t)
 	for _, n := range names {
 		name := filepath.Join(dir, n)
-		f, err := to.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteAt(readFile(t, from, name), 0); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(to.Create(name))(t)
+		must.Get(f.WriteAt(readFile(t, from, name), 0))(t)
 		f.Close()
 	}
 }
@@ -149,13 +127,9 @@ func TestOpenRefusesOlderMetadata(t *testing.T) {
 		old = append(old, mem.Clone())
 		m := openWriter(t, o)
 		for n := range 2 {
-			if err := m.Commit(Edit{Put: []Row{{[]byte{'k'}, []byte{byte(i), byte(n)}}}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Commit(Edit{Put: []Row{{[]byte{'k'}, []byte{byte(i), byte(n)}}}}))
 		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Close())
 	}
 	for i, from := range old {
 		f := mem.Clone()
@@ -173,10 +147,7 @@ func TestOpenRefusesOlderMetadata(t *testing.T) {
 	f := mem.Clone()
 	writeFile(t, f, "/store/"+anchorName, 0, readFile(t, old[2], "/store/"+anchorName))
 	o.FS = f
-	m, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(o))(t)
 	if got := m.ConfirmedLogStart(); got != 0 {
 		t.Errorf("confirmed log_start is %d, though nothing is confirmed", got)
 	}
@@ -194,13 +165,9 @@ func TestOpenRefusesMetadataOfAnotherStore(t *testing.T) {
 	other.FS = from
 	m := openWriter(t, other)
 	for range 100 { // far ahead of the other store's anchor
-		if err := m.Commit(Edit{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Commit(Edit{}))
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 	copyDir(t, mem, from, "/store/meta")
 	o.FS = mem
 	if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
@@ -213,9 +180,7 @@ func TestOpenRefusesMissingFiles(t *testing.T) {
 	mem, _ := filled(t, o, 4)
 	for _, name := range []string{"meta", "data"} {
 		f := mem.Clone()
-		if err := vfs.RemoveAll(f, "/store/"+name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, vfs.RemoveAll(f, "/store/"+name))
 		o.FS = f
 		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s missing: %v", name, err)
@@ -232,10 +197,7 @@ func TestOpenRefusesMissingFiles(t *testing.T) {
 func TestFlippedMetadataBitIsRefusedOrHarmless(t *testing.T) {
 	o := testOptions(nil)
 	mem, want := filled(t, o, 8)
-	names, err := mem.List("/store/meta")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(mem.List("/store/meta"))(t)
 	r := seedtest.Rand(t)
 	rounds := seedtest.Rounds(400, 60)
 	refused := 0
@@ -276,10 +238,7 @@ func TestFlippedMetadataBitIsRefusedOrHarmless(t *testing.T) {
 // someBlock returns a block of at least min bytes, and its location.
 func someBlock(t *testing.T, o Options, min int64, not block.ID) (block.ID, blockRow, string) {
 	t.Helper()
-	m, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(o))(t)
 	defer m.Close()
 	for _, id := range slices.Sorted(maps.Keys(m.state.blocks)) {
 		if b := m.state.blocks[id]; b.length >= min && id != not {
@@ -297,18 +256,11 @@ func TestDamagedContainerIsFound(t *testing.T) {
 	m := openWriter(t, o)
 	c := m.NewCreation()
 	for _, n := range []int{5000, 5000, 700} {
-		sink, err := c.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		sink := must.Get(c.Create())(t)
 		sink.Write(bytes.Repeat([]byte{byte(sink.ID())}, n))
-		if err := c.Finish(sink); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Finish(sink))
 	}
-	if err := errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}}), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}}), m.Close()))
 	id, row, name := someBlock(t, o, 5000, 0)
 	other, row2, _ := someBlock(t, o, 5000, id)
 
@@ -338,18 +290,12 @@ func TestDamagedContainerIsFound(t *testing.T) {
 		change(f)
 		o := o
 		o.FS = f
-		m, err := Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Open(o))(t)
 		t.Cleanup(func() { m.Close() })
 		var found []string
-		err = m.Verify(context.Background(), func(file string, off int64, id block.ID, problem string) {
+		must.Do(t, m.Verify(context.Background(), func(file string, off int64, id block.ID, problem string) {
 			found = append(found, fmt.Sprintf("%s %d %d", file, off, id))
-		}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, nil))
 		return m, strings.Join(found, ", ")
 	}
 	file := strings.TrimPrefix(name, "/store/")
@@ -409,9 +355,7 @@ func TestOpenRefusesContradictingRows(t *testing.T) {
 		return l
 	}
 	o := testOptions(nil)
-	if _, err := base().finish(&o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(base().finish(&o))(t)
 	for name, bend := range map[string]func(l *loader){
 		"overlap":           func(l *loader) { l.dead[gap].off = 8192 },
 		"not aligned":       func(l *loader) { l.blocks[1].off = 4097 },

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -16,15 +17,10 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if os.Getenv("ORIBI_REWRITE") != "" {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, got, 0o644))
 		return
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
 	}
@@ -34,9 +30,7 @@ func TestDumpsShowEveryByte(t *testing.T) {
 	instance, in := fill16(1), containerID(fill16(10))
 	var out bytes.Buffer
 	intent := slot{state: slotIntent, root: root{epoch: 2, hash: setHash{7, 8}}, previous: setHash{5, 6}}
-	if err := DumpAnchor(&out, append(intent.encode(instance), make([]byte, slotLen)...)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, DumpAnchor(&out, append(intent.encode(instance), make([]byte, slotLen)...)))
 	golden(t, "anchor.dump", out.Bytes())
 
 	out.Reset()
@@ -50,9 +44,7 @@ func TestDumpsShowEveryByte(t *testing.T) {
 		{{kindMark}, []byte("short")},
 	} {
 		r := parseRow(row[0], row[1])
-		if err := r.Dump(&out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Dump(&out))
 	}
 	golden(t, "metadata.dump", out.Bytes())
 	if DumpAnchor(&out, nil) == nil {
@@ -99,17 +91,9 @@ func TestReadMetadataReportsRowsOutsideTheRoot(t *testing.T) {
 	if err := ReadMetadata(o, func(*MetadataRow) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("error %v, want the function's error", err)
 	}
-	full, err := o.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	meta, err := openMeta(&full, metaWrite, newPoison())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(meta.db.Set(userKey([]byte("k")), []byte("v"), nil), meta.close()); err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(o.withDefaults())(t)
+	meta := must.Get(openMeta(&full, metaWrite, newPoison()))(t)
+	must.Do(t, errors.Join(meta.db.Set(userKey([]byte("k")), []byte("v"), nil), meta.close()))
 	if err := ReadMetadata(o, count); !errors.Is(err, fault.ErrCorrupt) || kinds["caller"] != 1 {
 		t.Errorf("rows %v, error %v, want ErrCorrupt", kinds, err)
 	}

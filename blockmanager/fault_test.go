@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -90,19 +91,14 @@ func TestFailedSyncPoisonsForGood(t *testing.T) {
 			o.FS = disk
 			m := openWriter(t, o)
 			c := m.NewCreation()
-			sink, err := c.Create()
-			if err != nil {
-				t.Fatal(err)
-			}
+			sink := must.Get(c.Create())(t)
 			sink.Write([]byte("some bytes"))
-			if err := c.Finish(sink); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Finish(sink))
 			fails := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Sync}, Match: func(c faultfs.Call) bool {
 				return strings.Contains(c.Name, target)
 			}})
 			disk.Record(true)
-			err = c.Sync()
+			err := c.Sync()
 			if err == nil {
 				err = m.Commit(Edit{Created: []*Creation{c}, Put: []Row{{[]byte("k"), []byte("v")}}})
 			}
@@ -126,10 +122,7 @@ func TestFailedSyncPoisonsForGood(t *testing.T) {
 				}
 			}
 			o.FS = mem
-			again, err := Open(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Get(Open(o))(t)
 			again.Close()
 		})
 	}
@@ -186,13 +179,10 @@ func TestOpenOnFullDiskMayBeRetried(t *testing.T) {
 		mem, _ := filled(t, o, 5)
 		disk := faultfs.New(mem)
 		o.FS = disk
-		m, err := Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Open(o))(t)
 		full := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Create, faultfs.Write}, Skip: n,
 			Times: faultfs.Forever, Err: faultfs.ErrSpace})
-		err = m.Writable()
+		err := m.Writable()
 		failures := full.Failures()
 		m.Close()
 		if failures == 0 {
@@ -241,9 +231,7 @@ func TestCommitOnFullDiskMayBeRetried(t *testing.T) {
 			disk := faultfs.New(mem)
 			o.FS = disk
 			m := openWriter(t, o)
-			if err := m.Commit(Edit{Put: []Row{{[]byte("a"), []byte("b")}}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Commit(Edit{Put: []Row{{[]byte("a"), []byte("b")}}}))
 			want := newStoreModel()
 			want.rows["a"] = "b"
 			attempt := func() error {
@@ -276,18 +264,12 @@ func TestCommitOnFullDiskMayBeRetried(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := errors.Join(m.Poisoned(), want.difference(m)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(m.Poisoned(), want.difference(m)))
 			disk.Heal()
-			if err := errors.Join(attempt(), want.difference(m), checkVerify(m), m.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(attempt(), want.difference(m), checkVerify(m), m.Close()))
 			o.FS = mem
 			again := openWriter(t, o)
-			if err := errors.Join(want.difference(again), again.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(want.difference(again), again.Close()))
 		})
 	}
 }
@@ -318,27 +300,18 @@ func TestDeadSpaceWithoutHolePunching(t *testing.T) {
 	var before []string
 	for i := range 3 {
 		c := m.NewCreation()
-		sink, err := c.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		sink := must.Get(c.Create())(t)
 		sink.Write(make([]byte, 60<<10))
-		if err := errors.Join(c.Finish(sink), c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(c.Finish(sink), c.Sync(), m.Commit(Edit{Created: []*Creation{c}})))
 		if i == 1 {
 			before, _ = mem.List("/store/data") // one full container
 		}
 	}
-	if err := errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm()))
 	if n := m.Stats().DeadBytes; n != 60<<10 {
 		t.Errorf("%d dead bytes", n)
 	}
-	if err := errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm(), m.Commit(Edit{})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm(), m.Commit(Edit{})))
 	if s := m.Stats(); s.DeadBytes != 0 || s.Blocks != 1 || s.Containers != 1 {
 		t.Errorf("%+v", s)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func fill16(b byte) (a [16]byte) {
@@ -21,10 +23,7 @@ func unhex(t *testing.T, s string) []byte {
 	t.Helper()
 	s = strings.ReplaceAll(s, "4040*00", strings.Repeat("00", 4040))
 	s = strings.ReplaceAll(s, "4016*00", strings.Repeat("00", 4016))
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 	return b
 }
 

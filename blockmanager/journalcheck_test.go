@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -16,10 +17,7 @@ const journalPath = "/store/" + JournalName
 func journalFindings(t *testing.T, o Options, f vfs.FS) (shallow, deep []string) {
 	t.Helper()
 	o.FS, o.ReadOnly = f, true
-	m, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(o))(t)
 	defer m.Close()
 	collect := func(list *[]string) func(file string, off int64, id block.ID, problem string) {
 		return func(file string, _ int64, _ block.ID, problem string) {
@@ -29,12 +27,8 @@ func journalFindings(t *testing.T, o Options, f vfs.FS) (shallow, deep []string)
 			*list = append(*list, problem)
 		}
 	}
-	if err := m.Verify(t.Context(), collect(&shallow), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.CompareJournal(collect(&deep)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Verify(t.Context(), collect(&shallow), nil))
+	must.Do(t, m.CompareJournal(collect(&deep)))
 	return shallow, deep
 }
 
@@ -73,9 +67,7 @@ func TestTornJournalIsNoFinding(t *testing.T) {
 		}
 	}
 	f := mem.Clone()
-	if err := f.Remove(journalPath); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Remove(journalPath))
 	if shallow, deep := journalFindings(t, o, f); len(shallow)+len(deep) > 0 {
 		t.Error("no journal:", shallow, deep)
 	}
@@ -83,17 +75,10 @@ func TestTornJournalIsNoFinding(t *testing.T) {
 
 func replaceFile(t *testing.T, f vfs.FS, name string, b []byte) {
 	t.Helper()
-	if err := f.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	file, err := f.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Remove(name))
+	file := must.Get(f.Create(name))(t)
 	defer file.Close()
-	if _, err := file.WriteAt(b, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(file.WriteAt(b, 0))(t)
 }
 
 // Well-formed records with other rows than their root row says are found by the comparison with the
@@ -140,9 +125,7 @@ func TestWriterVerifiesItsJournal(t *testing.T) {
 	defer m.Close()
 	add(t, m, []byte("a block"))
 	add(t, m, []byte("another"))
-	if err := checkVerify(m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, checkVerify(m))
 	size := len(readFile(t, mem, journalPath))
 	flip(t, mem, journalPath, int64(size-journalHeaderLen))
 	if err := checkVerify(m); err == nil || !strings.Contains(err.Error(), JournalName) {

@@ -22,6 +22,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -35,9 +36,7 @@ func TestKuduVerifiesContainers(t *testing.T) {
 	dir := t.TempDir()
 	m := kuduManager(t, dir)
 	numbers := addNumbers(t, m, 5000)
-	if err := errors.Join(m.Confirm(), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.Confirm(), m.Close()))
 	fs := kuduFS{t: t, program: kudu, dir: filepath.Join(t.TempDir(), "kudu")}
 	fs.format(m, dir)
 
@@ -67,17 +66,11 @@ func TestKuduVerifiesContainers(t *testing.T) {
 		t.Fatalf("%d containers:\n%s", len(m.state.containers), report)
 	}
 
-	m, err := Open(Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m = must.Get(Open(Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ReadOnly: true}))(t)
 	defer m.Close()
 	all := ids(m)
 	for _, id := range []block.ID{all[0], all[len(all)/2]} {
-		want, err := readBlock(m, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(readBlock(m, id))(t)
 		if got := fs.run("fs", "dump", "block", strconv.FormatUint(uint64(id), 10)); got != string(want) {
 			t.Errorf("block %d: Kudu reads %d other bytes of %d", id, len(got), len(want))
 		}
@@ -104,9 +97,7 @@ func kuduProgram(t *testing.T) string {
 // some of them dropped and punched.
 func kuduManager(t *testing.T, dir string) *Manager {
 	o := Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ContainerBytes: 96 << 10}
-	if err := Format(o, nil, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Format(o, nil, 1))
 	r := seedtest.Rand(t)
 	m := openWriter(t, o)
 	for n := range 30 {
@@ -122,22 +113,14 @@ func kuduManager(t *testing.T, dir string) *Manager {
 // addNumbers writes a column file of the squares of 0 to n-1.
 func addNumbers(t *testing.T, m *Manager, n int) block.ID {
 	c := m.NewCreation()
-	sink, err := c.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Int64, PositionalIndex: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sink := must.Get(c.Create())(t)
+	w := must.Get(cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Int64, PositionalIndex: true}))(t)
 	v := batch.NewVector(schema.Int64, n)
 	for i := range batch.Values[int64](v) {
 		batch.Values[int64](v)[i] = int64(i * i)
 	}
-	if err := errors.Join(w.Append(v), w.Finish(), c.Finish(sink), c.Sync(),
-		m.Commit(Edit{Created: []*Creation{c}})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(w.Append(v), w.Finish(), c.Finish(sink), c.Sync(),
+		m.Commit(Edit{Created: []*Creation{c}})))
 	return sink.ID()
 }
 
@@ -166,14 +149,10 @@ func (k kuduFS) run(args ...string) string {
 func (k kuduFS) format(m *Manager, dir string) {
 	k.t.Helper()
 	for _, d := range []string{k.dir, filepath.Join(k.dir, "wal"), filepath.Join(k.dir, "data")} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			k.t.Fatal(err)
-		}
+		must.Do(k.t, os.Mkdir(d, 0o700))
 	}
 	k.run("fs", "format")
-	if err := os.CopyFS(filepath.Join(k.dir, "data", "data"), os.DirFS(filepath.Join(dir, "data"))); err != nil {
-		k.t.Fatal(err)
-	}
+	must.Do(k.t, os.CopyFS(filepath.Join(k.dir, "data", "data"), os.DirFS(filepath.Join(dir, "data"))))
 	blocks := map[*container][]*liveBlock{}
 	for _, id := range slices.Sorted(maps.Keys(m.state.blocks)) {
 		b := m.state.blocks[id]
@@ -185,9 +164,7 @@ func (k kuduFS) format(m *Manager, dir string) {
 			os.Remove(name + dataSuffix) // Kudu treats a container without records as unfinished
 			continue
 		}
-		if err := os.WriteFile(name+".metadata", kuduMetadata(blocks[c]), 0o600); err != nil {
-			k.t.Fatal(err)
-		}
+		must.Do(k.t, os.WriteFile(name+".metadata", kuduMetadata(blocks[c]), 0o600))
 	}
 }
 

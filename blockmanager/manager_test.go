@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -35,16 +36,9 @@ func add(t testing.TB, m *Manager, data []byte, dead ...block.ID) block.ID {
 	t.Helper()
 	c := m.NewCreation()
 	defer c.Abort()
-	sink, err := c.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sink.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(c.Finish(sink), c.Sync(), m.Commit(Edit{Created: []*Creation{c}, Dead: dead})); err != nil {
-		t.Fatal(err)
-	}
+	sink := must.Get(c.Create())(t)
+	must.Get(sink.Write(data))(t)
+	must.Do(t, errors.Join(c.Finish(sink), c.Sync(), m.Commit(Edit{Created: []*Creation{c}, Dead: dead})))
 	return sink.ID()
 }
 
@@ -67,18 +61,12 @@ func agreesWithThePicture(t *testing.T, on func(vfs.FS) vfs.FS) {
 		if s.m == nil {
 			s.m = openWriter(t, o)
 		}
-		if err := s.step(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.step())
 		if r.IntN(15) == 0 {
 			for len(s.open) > 0 {
-				if err := s.closeOne(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.closeOne())
 			}
-			if err := errors.Join(s.now.difference(s.m), checkVerify(s.m), s.m.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(s.now.difference(s.m), checkVerify(s.m), s.m.Close()))
 			s.m = nil
 		}
 	}
@@ -88,18 +76,12 @@ func agreesWithThePicture(t *testing.T, on func(vfs.FS) vfs.FS) {
 func TestManagerOnRealFiles(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ContainerBytes: 96 << 10}
-	if err := Format(o, []Row{{[]byte("first"), []byte("row")}}, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Format(o, []Row{{[]byte("first"), []byte("row")}}, 1))
 	s := &script{r: seedtest.Rand(t), now: newStoreModel(), m: openWriter(t, o)}
 	for range 25 {
-		if err := s.step(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.step())
 	}
-	if err := errors.Join(s.now.difference(s.m), checkVerify(s.m), s.m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(s.now.difference(s.m), checkVerify(s.m), s.m.Close()))
 	setMode := func(dirMode, fileMode os.FileMode) {
 		filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 			if d.IsDir() {
@@ -113,10 +95,7 @@ func TestManagerOnRealFiles(t *testing.T) {
 	before := digest(t, vfs.OS, dir)
 	o.ReadOnly = true
 	o.FS = unwritten(vfs.OS) // root may write anywhere
-	m, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(o))(t)
 	if err := m.Writable(); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Writable: %v", err)
 	}
@@ -126,9 +105,7 @@ func TestManagerOnRealFiles(t *testing.T) {
 	if _, err := m.NewCreation().Create(); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Create: %v", err)
 	}
-	if err := errors.Join(s.now.difference(m), checkVerify(m), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(s.now.difference(m), checkVerify(m), m.Close()))
 	if digest(t, vfs.OS, dir) != before {
 		t.Error("a read-only open changed something")
 	}
@@ -142,13 +119,8 @@ func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	m := openWriter(t, o)
 	data := bytes.Repeat([]byte("bytes "), 2000)
 	id := add(t, m, data)
-	src, err := m.OpenBlock(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}); err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(m.OpenBlock(id))(t)
+	must.Do(t, m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}))
 	if _, err := m.OpenBlock(id); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
@@ -159,9 +131,7 @@ func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	if n := m.Stats().DeadBytes; n != int64(len(data)) {
 		t.Errorf("%d dead bytes while it is open", n)
 	}
-	if err := errors.Join(src.Close(), src.Close(), m.Confirm()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(src.Close(), src.Close(), m.Confirm()))
 	if n := m.Stats().DeadBytes; n != 0 {
 		t.Errorf("%d dead bytes after it was closed", n)
 	}
@@ -173,9 +143,7 @@ func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	if !allZero(b[headerLen:]) {
 		t.Error("the space is not freed")
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 }
 
 // Until the next intent or confirmation a crash may restore the earlier state, so its blocks are
@@ -185,9 +153,7 @@ func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
 	o.FS = formatted(t, o)
 	m := openWriter(t, o)
 	id := add(t, m, make([]byte, 5000))
-	if err := m.Commit(Edit{Dead: []block.ID{id}, LogStart: 7}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(Edit{Dead: []block.ID{id}, LogStart: 7}))
 	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 5000 || l != 1 {
 		t.Errorf("before: %d dead bytes, confirmed log_start %d", n, l)
 	}
@@ -200,9 +166,7 @@ func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
 	if l := m.LogStart(); l != 7 {
 		t.Errorf("log_start %d", l)
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 }
 
 func TestSmallBlocksShareContainerAndAreAligned(t *testing.T) {
@@ -214,21 +178,14 @@ func TestSmallBlocksShareContainerAndAreAligned(t *testing.T) {
 	c := m.NewCreation()
 	var sinks []block.Sink
 	for range 50 {
-		s, err := c.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(c.Create())(t)
 		s.Write([]byte("small"))
 		sinks = append(sinks, s)
 	}
 	for _, s := range sinks {
-		if err := c.Finish(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Finish(s))
 	}
-	if err := errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}})))
 	if s := m.Stats(); s.Containers != 1 || s.Blocks != 50 || s.LiveBytes != 250 {
 		t.Errorf("%+v", s)
 	}
@@ -240,9 +197,7 @@ func TestSmallBlocksShareContainerAndAreAligned(t *testing.T) {
 	if got := c.Blocks(); len(got) != 50 || got[3] != (BlockInfo{sinks[3].ID(), 5, m.state.blocks[sinks[3].ID()].sum}) {
 		t.Errorf("%v", got)
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 	names, _ := mem.List("/store/data")
 	if info, _ := mem.Stat("/store/data/" + names[0]); info.Size() != 51*4096 {
 		t.Errorf("container is %d bytes long", info.Size())
@@ -259,15 +214,10 @@ func TestAbortedBlocksLeaveNoTrace(t *testing.T) {
 	keep := add(t, m, []byte("kept"))
 	for range 3 {
 		c := m.NewCreation()
-		sink, err := c.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		sink := must.Get(c.Create())(t)
 		sink.Write(bytes.Repeat([]byte{0xee}, sinkBuffer+100))
 		sink.Write(bytes.Repeat([]byte{0xee}, sinkBuffer))
-		if err := errors.Join(c.Finish(sink), c.Sync()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(c.Finish(sink), c.Sync()))
 		c.Abort()
 		c.Abort()
 		if _, err := m.OpenBlock(sink.ID()); !errors.Is(err, ErrNotFound) {
@@ -281,9 +231,7 @@ func TestAbortedBlocksLeaveNoTrace(t *testing.T) {
 	if a, b := m.state.blocks[keep], m.state.blocks[last]; a.in != b.in || b.off != a.off+4096 {
 		t.Errorf("blocks at %d and %d", a.off, b.off)
 	}
-	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(checkVerify(m), m.Close()))
 }
 
 func TestCommitRefusesUnfinishedBlocks(t *testing.T) {
@@ -294,19 +242,11 @@ func TestCommitRefusesUnfinishedBlocks(t *testing.T) {
 	id := add(t, m, []byte("x"))
 	epoch := m.Epoch()
 	open := m.NewCreation()
-	s, err := open.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(open.Create())(t)
 	unsynced := m.NewCreation()
-	u, err := unsynced.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(unsynced.Create())(t)
 	u.Write([]byte("y"))
-	if err := unsynced.Finish(u); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unsynced.Finish(u))
 	empty := m.NewCreation()
 	for name, e := range map[string]Edit{
 		"open sink":       {Created: []*Creation{open}},
@@ -349,18 +289,10 @@ func openWriterOn(t *testing.T, o Options) *Manager {
 func TestCallsAfterCloseReturnErrClosed(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	id := add(t, m, []byte("x"))
-	src, err := m.OpenBlock(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(m.OpenBlock(id))(t)
 	c := m.NewCreation()
-	sink, err := c.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(m.Close(), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	sink := must.Get(c.Create())(t)
+	must.Do(t, errors.Join(m.Close(), m.Close()))
 	_, open := m.OpenBlock(id)
 	_, read := src.ReadAt(make([]byte, 1), 0)
 	_, create := m.NewCreation().Create()
@@ -383,10 +315,7 @@ func TestSourceFollowsReaderAt(t *testing.T) {
 	defer m.Close()
 	id := add(t, m, []byte("0123456789"))
 	add(t, m, []byte("after it"))
-	src, err := m.OpenBlock(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(m.OpenBlock(id))(t)
 	defer src.Close()
 	for _, c := range []struct {
 		off  int64
@@ -418,10 +347,7 @@ func TestOpenBlockReadsTheTail(t *testing.T) {
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}
-		src, err := m.OpenBlock(add(t, m, data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(m.OpenBlock(add(t, m, data)))(t)
 		tail := src.(block.Tailed).TakeTail()
 		if !bytes.HasSuffix(data, tail) || len(tail) > tailWhole || len(tail) <= min(n, tailWhole)-tailPage ||
 			len(tail) == 0 {
@@ -447,10 +373,7 @@ func TestOpenTailReadsAsMuchAsWanted(t *testing.T) {
 	}
 	id := add(t, m, data)
 	for _, n := range []int{0, 1, tailWhole, tailWhole + 1, 3*tailWhole + 1, len(data) - 1, len(data), 2 * len(data)} {
-		src, err := m.OpenTail(id, int64(n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(m.OpenTail(id, int64(n)))(t)
 		tail := src.(block.Tailed).TakeTail()
 		if !bytes.HasSuffix(data, tail) || len(tail) < min(n, len(data)) || len(tail) >= max(n, tailWhole)+tailPage {
 			t.Errorf("%d bytes wanted: tail of %d", n, len(tail))
@@ -470,19 +393,14 @@ func TestIDsAreNeverReused(t *testing.T) {
 		m := openWriter(t, o)
 		c := m.NewCreation()
 		for range idReserve + 10 {
-			s, err := c.Create()
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(c.Create())(t)
 			if s.ID() <= last {
 				t.Fatalf("id %d after %d", s.ID(), last)
 			}
 			last = s.ID()
 		}
 		c.Abort()
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Close())
 	}
 }
 
@@ -492,9 +410,7 @@ func TestRowsAreOrderedAndFoundByPrefix(t *testing.T) {
 	e := Edit{Put: []Row{{[]byte("b/2"), []byte("2")}, {[]byte("b/1"), nil}, {[]byte("c"), []byte("3")},
 		{[]byte("b/2"), []byte("4")}},
 		Delete: [][]byte{[]byte("c"), []byte("first"), []byte("absent")}}
-	if err := m.Commit(e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Commit(e))
 	var got []string
 	collect := func(k, v []byte) error {
 		got = append(got, fmt.Sprintf("%s=%s", k, v))
@@ -546,19 +462,14 @@ func TestOnlyWritersRemoveStrayContainers(t *testing.T) {
 		}
 		f.Close()
 	}
-	m, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(o))(t)
 	if _, err := mem.Stat(stray); err != nil {
 		t.Error(err)
 	}
 	if list, err := m.Usage(); err != nil || len(list) != 2 || !list[0].Stray || !list[1].Stray {
 		t.Errorf("%+v, %v: want the two strays", list, err)
 	}
-	if err := errors.Join(m.Writable(), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.Writable(), m.Close()))
 	if names, _ := mem.List("/store/data"); !slices.Equal(names, []string{filepath.Base(foreign), "README", "x.data"}) {
 		t.Error(names)
 	}
@@ -650,9 +561,7 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	o.FS = formatted(t, o)
 	m := openWriter(t, o)
 	add(t, m, []byte("x"))
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 	o.Instance[0]++
 	if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
@@ -720,13 +629,8 @@ func TestCreationOpensItsFinishedBlocks(t *testing.T) {
 		}
 		sinks = append(sinks, sink)
 	}
-	if err := errors.Join(c.Finish(sinks[0]), c.Finish(sinks[1])); err != nil {
-		t.Fatal(err)
-	}
-	src, err := c.OpenBlock(sinks[1].ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(c.Finish(sinks[0]), c.Finish(sinks[1])))
+	src := must.Get(c.OpenBlock(sinks[1].ID()))(t)
 	read := func() {
 		t.Helper()
 		got := make([]byte, 5000)
@@ -743,13 +647,9 @@ func TestCreationOpensItsFinishedBlocks(t *testing.T) {
 	if _, err := m.OpenBlock(sinks[1].ID()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the manager knows of it: %v", err)
 	}
-	if err := errors.Join(c.Finish(sinks[2]), c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(c.Finish(sinks[2]), c.Sync(), m.Commit(Edit{Created: []*Creation{c}})))
 	read()
-	if err := errors.Join(src.Close(), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(src.Close(), m.Close()))
 	if _, err := c.OpenBlock(sinks[0].ID()); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}

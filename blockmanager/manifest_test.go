@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -29,13 +30,9 @@ func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 	m := openWriter(t, o)
 	for range 3 {
 		add(t, m, randomBytes(r, 100))
-		if err := m.meta.flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.meta.flush())
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 	if len(kills) < 10 {
 		t.Fatalf("%d kills", len(kills))
 	}
@@ -58,9 +55,7 @@ func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 			return nil
 		})
 		o.FS = next
-		if err := openWriter(t, o).Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, openWriter(t, o).Close())
 	}
 	if waiting == 0 || removed == 0 {
 		t.Errorf("after %d kills not all was durable, after %d Pebble removed something: the test proves nothing",

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -18,9 +19,7 @@ func fakeMeta(t *testing.T) (o Options, mem *vfs.Mem, disk *faultfs.FS) {
 	mem = vfs.NewMem()
 	disk = faultfs.New(mem)
 	o = testOptions(disk)
-	if err := errors.Join(mem.Mkdir(o.Dir), mem.Mkdir(o.metaDir())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(mem.Mkdir(o.Dir), mem.Mkdir(o.metaDir())))
 	for _, name := range []string{"000004.log", "000006.sst", "MANIFEST-000003"} {
 		appendTo(t, mem, o.metaDir()+"/"+name)
 	}
@@ -102,10 +101,7 @@ func TestViewHasManifestOfBefore(t *testing.T) {
 		appendTo(t, mem, o.metaDir()+"/000006.sst")
 		appendTo(t, mem, o.metaDir()+"/MANIFEST-000003")
 	})
-	v, err := viewMeta(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(viewMeta(&o))(t)
 	defer v.close()
 	manifest := v.files["MANIFEST-000003"].size
 	for _, name := range []string{"000004.log", "000006.sst"} {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -88,13 +89,9 @@ func testOptions(fs vfs.FS) Options {
 func formatted(t *testing.T, o Options) *vfs.Mem {
 	t.Helper()
 	mem := vfs.NewMem()
-	if err := errors.Join(mem.Mkdir(o.Dir), mem.SyncDir("/")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(mem.Mkdir(o.Dir), mem.SyncDir("/")))
 	o.FS = mem
-	if err := Format(o, []Row{{[]byte("first"), []byte("row")}}, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Format(o, []Row{{[]byte("first"), []byte("row")}}, 1))
 	return mem
 }
 
@@ -104,13 +101,8 @@ func newStoreModel() *storeModel {
 
 func openWriter(t *testing.T, o Options) *Manager {
 	t.Helper()
-	m, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Writable(); err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(o))(t)
+	must.Do(t, m.Writable())
 	return m
 }
 
@@ -323,16 +315,10 @@ func digest(t *testing.T, f vfs.FS, dir string) uint64 {
 	h.SetSeed(digestSeed)
 	var walk func(dir string)
 	walk = func(dir string) {
-		names, err := f.List(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(f.List(dir))(t)
 		for _, n := range names {
 			name := filepath.Join(dir, n)
-			info, err := f.Stat(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := must.Get(f.Stat(name))(t)
 			fmt.Fprintf(&h, "%s %d\n", name, info.Size())
 			if info.IsDir() {
 				walk(name)
@@ -347,15 +333,9 @@ func digest(t *testing.T, f vfs.FS, dir string) uint64 {
 
 func readFile(t *testing.T, f vfs.FS, name string) []byte {
 	t.Helper()
-	file, err := f.Open(name, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(f.Open(name, false))(t)
 	defer file.Close()
-	size, err := file.Size()
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := must.Get(file.Size())(t)
 	b := make([]byte, size)
 	if n, err := file.ReadAt(b, 0); int64(n) < size {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 
 	pvfs "github.com/cockroachdb/pebble/v2/vfs"
@@ -26,9 +27,7 @@ func (f *slowFS) Create(name string) (vfs.File, error) {
 func TestAbandonedPebbleWritesNothingLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfs.NewMem()
-		if err := mem.Mkdir("/meta"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, mem.Mkdir("/meta"))
 		slow := &slowFS{mem, make(chan struct{})}
 		poison := newPoison()
 		s := &metaStore{mode: metaWrite, fs: newPebbleFS(slow, false, poison), poison: poison}

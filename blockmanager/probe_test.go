@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -25,9 +26,7 @@ func TestWritableDeterminesWhetherHolesCanBePunched(t *testing.T) {
 	want := newStoreModel()
 	data := bytes.Repeat([]byte("block "), 3000)
 	want.blocks[add(t, m, data)] = data
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
 	before := digest(t, mem, "/store/data")
 	for _, c := range []struct {
 		name string
@@ -69,13 +68,8 @@ func TestFailedWritableOpenPunchesNoHoles(t *testing.T) {
 	o.FS = disk
 	m := openWriter(t, o)
 	add(t, m, []byte("block"))
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
+	m = must.Get(Open(o))(t)
 	copyDir(t, mem, old, "/store/meta")
 	if err := m.Writable(); !errors.Is(err, ErrCorrupt) || disk.Count(faultfs.Punch) > 0 {
 		t.Errorf("%v, punched %d times", err, disk.Count(faultfs.Punch))
@@ -87,10 +81,7 @@ func TestFailedWritableOpenPunchesNoHoles(t *testing.T) {
 func diskUse(t *testing.T, mem *vfs.Mem) (bytes int64) {
 	t.Helper()
 	for _, name := range containerNames(t, mem) {
-		info, err := mem.Stat("/store/data/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(mem.Stat("/store/data/" + name))(t)
 		bytes += info.Size()
 	}
 	return bytes
@@ -105,9 +96,7 @@ func emptySparse(t *testing.T, m *Manager) (emptied int) {
 			t.Fatal(err)
 		}
 	}
-	if err := m.Confirm(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Confirm())
 	return emptied
 }
 
@@ -156,9 +145,7 @@ func TestDiskUseStaysBoundedWithoutHolePunching(t *testing.T) {
 			if err == nil {
 				_, err = sink.Write(make([]byte, n))
 			}
-			if err := errors.Join(err, c.Finish(sink)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(err, c.Finish(sink)))
 			written += int64(n)
 		}
 		var dead []block.ID
@@ -170,9 +157,7 @@ func TestDiskUseStaysBoundedWithoutHolePunching(t *testing.T) {
 			dead = append(dead, id)
 			live -= m.state.blocks[id].length
 		}
-		if err := errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}, Dead: dead})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}, Dead: dead})))
 		rewritten += emptySparse(t, m)
 		live = m.Stats().LiveBytes
 		if use := diskUse(t, mem); live > target/2 {
@@ -181,9 +166,7 @@ func TestDiskUseStaysBoundedWithoutHolePunching(t *testing.T) {
 			}
 		}
 		if r.IntN(40) == 0 {
-			if err := m.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Close())
 			m = openWriter(t, o)
 		}
 	}

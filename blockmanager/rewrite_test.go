@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -23,36 +24,24 @@ func sparseManager(t *testing.T, fs func(*vfs.Mem) vfs.FS) (m *Manager, mem *vfs
 	c := m.NewCreation()
 	blocks = map[block.ID][]byte{}
 	for n := range 8 {
-		sink, err := c.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
+		sink := must.Get(c.Create())(t)
 		data := bytes.Repeat([]byte{byte('a' + n)}, 11_000)
 		sink.Write(data)
 		blocks[sink.ID()] = data
-		if err := c.Finish(sink); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Finish(sink))
 	}
-	if err := errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}})))
 	dead := ids(m)[3:]
 	for _, id := range dead {
 		delete(blocks, id)
 	}
-	if err := errors.Join(m.Commit(Edit{Dead: dead}), m.Confirm()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.Commit(Edit{Dead: dead}), m.Confirm()))
 	return m, mem, blocks
 }
 
 func containerNames(t *testing.T, mem *vfs.Mem) []string {
 	t.Helper()
-	names, err := mem.List("/store/data")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(mem.List("/store/data"))(t)
 	return names
 }
 
@@ -62,18 +51,13 @@ func TestSparseContainerIsEmptiedAndUnlinked(t *testing.T) {
 	m, mem, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	first := ids(m)[0]
 	sparse := m.state.blocks[first].in.name()
-	src, err := m.OpenBlock(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(m.OpenBlock(first))(t)
 	for want := range []int{1, 0} {
 		if n, err := m.Rewrite(context.Background()); err != nil || n != 1-want {
 			t.Fatalf("Rewrite: %d containers, %v; want %d", n, err, 1-want)
 		}
 	}
-	if err := m.Confirm(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Confirm())
 	if names := containerNames(t, mem); !slices.Contains(names, sparse) {
 		t.Errorf("containers %v while a block of %s is open", names, sparse)
 	}
@@ -81,9 +65,7 @@ func TestSparseContainerIsEmptiedAndUnlinked(t *testing.T) {
 		t.Errorf("the open block: %d bytes, %v", len(got), err)
 	}
 	src.Close()
-	if err := m.Confirm(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Confirm())
 	if names := containerNames(t, mem); len(names) != 1 || names[0] == sparse {
 		t.Errorf("containers %v, the sparse one was %s", names, sparse)
 	}
@@ -113,19 +95,14 @@ func TestBlockDroppedDuringRewriteStaysDropped(t *testing.T) {
 	delete(blocks, dropped)
 	c, list := m.takeSparse()
 	creation := m.NewCreation()
-	err := errors.Join(m.copyBlocks(context.Background(), creation, list), creation.Sync(),
-		m.Commit(Edit{Dead: []block.ID{dropped}}), m.commitRewrite(creation, c))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.copyBlocks(context.Background(), creation, list), creation.Sync(),
+		m.Commit(Edit{Dead: []block.ID{dropped}}), m.commitRewrite(creation, c)))
 	checkBlocks(t, m, blocks)
 	if s := m.Stats(); s.DeadBytes != 11_000 || c.row.state != containerDead {
 		t.Errorf("%+v: want the copy of the dropped block dead, and the source", s)
 	}
 	o := m.o
-	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(checkVerify(m), m.Close()))
 	m = openWriter(t, o)
 	checkBlocks(t, m, blocks)
 	if err := errors.Join(checkVerify(m), m.Close()); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -39,9 +40,7 @@ func build(s *Snapshot, fs vfs.FS) (Options, error) {
 
 func mkdir(t *testing.T, fs vfs.FS, dir string) {
 	t.Helper()
-	if err := errors.Join(fs.Mkdir(dir), fs.SyncDir("/")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(fs.Mkdir(dir), fs.SyncDir("/")))
 }
 
 // Plan: random commits; a snapshot is taken at a random moment; further commits drop blocks, punch
@@ -56,50 +55,32 @@ func TestBuilderCopiesASnapshot(t *testing.T) {
 		s := &script{r: r, now: newStoreModel(), m: openWriter(t, o)}
 		steps := func(n int) {
 			for range n {
-				if err := s.step(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.step())
 			}
 		}
 		steps(r.IntN(80))
-		snap, err := s.m.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
+		snap := must.Get(s.m.Snapshot())(t)
 		want := s.now.clone()
 		steps(r.IntN(80))
 		for len(s.open) > 0 {
-			if err := s.closeOne(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.closeOne())
 		}
-		if err := errors.Join(s.m.Commit(Edit{Dead: ids(s.m)}), s.m.Confirm()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(s.m.Commit(Edit{Dead: ids(s.m)}), s.m.Confirm()))
 		mkdir(t, fs, "/copy")
-		co, err := build(snap, fs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(snap.Close(), snap.Close()); err != nil {
-			t.Fatal(err)
-		}
+		co := must.Get(build(snap, fs))(t)
+		must.Do(t, errors.Join(snap.Close(), snap.Close()))
 		if p := s.m.Pinned(); p.Blocks != 0 {
 			t.Errorf("%d blocks are pinned after Close", p.Blocks)
 		}
 		c := openWriter(t, co)
-		if err := errors.Join(want.difference(c), checkVerify(c)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(want.difference(c), checkVerify(c)))
 		if c.Epoch() < snap.Epoch {
 			t.Errorf("epoch %d, before %d", c.Epoch(), snap.Epoch)
 		}
 		if id := add(t, c, []byte("new")); uint64(id) < snap.Mark {
 			t.Errorf("ID %d is used again: mark %d", id, snap.Mark)
 		}
-		if err := errors.Join(c.Close(), s.m.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(c.Close(), s.m.Close()))
 	}
 }
 
@@ -112,10 +93,7 @@ func TestBuilderRefusesOtherBytes(t *testing.T) {
 	m := openWriter(t, o)
 	defer m.Close()
 	add(t, m, bytes.Repeat([]byte("oribi"), 1000))
-	snap, err := m.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := must.Get(m.Snapshot())(t)
 	defer snap.Close()
 	good := snap.Block(0)
 	data := bytes.Repeat([]byte("oribi"), 1000)
@@ -134,10 +112,7 @@ func TestBuilderRefusesOtherBytes(t *testing.T) {
 		mkdir(t, fs, dir)
 		co := testOptions(fs)
 		co.Dir = dir
-		b, err := NewBuilder(co, snap.Counters)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(NewBuilder(co, snap.Counters))(t)
 		if err := b.AddBlock(context.Background(), c.info, bytes.NewReader(c.data)); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("case %d: %v", i, err)
 		}
@@ -162,10 +137,7 @@ func TestFailedBuildLeavesTheSourceAlone(t *testing.T) {
 	for range 3 {
 		add(t, m, randomBytes(r, 70_000))
 	}
-	snap, err := m.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := must.Get(m.Snapshot())(t)
 	defer snap.Close()
 	failures := 0
 	for n := 0; ; n++ {
@@ -188,9 +160,7 @@ func TestFailedBuildLeavesTheSourceAlone(t *testing.T) {
 		if !failed {
 			break
 		}
-		if err := vfs.RemoveAll(disk, "/copy"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, vfs.RemoveAll(disk, "/copy"))
 	}
 	if failures < 20 {
 		t.Errorf("only %d builds failed", failures)
@@ -206,10 +176,7 @@ func TestSnapshotReadsNoDamagedBlock(t *testing.T) {
 	defer m.Close()
 	id := add(t, m, randomBytes(newSeeded(1), 50_000))
 	b := m.state.blocks[id]
-	snap, err := m.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := must.Get(m.Snapshot())(t)
 	defer snap.Close()
 	read := func() error {
 		r, err := snap.ReadBlock(0)
@@ -219,13 +186,8 @@ func TestSnapshotReadsNoDamagedBlock(t *testing.T) {
 		_, err = io.Copy(io.Discard, struct{ io.Reader }{r})
 		return errors.Join(err, r.Close())
 	}
-	if err := read(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := fs.Open("/store/data/"+b.in.name(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, read())
+	f := must.Get(fs.Open("/store/data/"+b.in.name(), true))(t)
 	defer f.Close()
 	for _, off := range []int64{0, 25_000, 49_999} {
 		var old [1]byte
@@ -255,19 +217,13 @@ func TestBuilderClonesLargeBlocks(t *testing.T) {
 		large := add(t, m, randomBytes(r, cloneBytes+5))
 		damage := func(id block.ID) {
 			b := m.state.blocks[id]
-			f, err := mem.Open("/store/data/"+b.in.name(), true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(mem.Open("/store/data/"+b.in.name(), true))(t)
 			var old [1]byte
 			f.ReadAt(old[:], b.off+10)
 			f.WriteAt([]byte{old[0] ^ 1}, b.off+10)
 			f.Close()
 		}
-		snap, err := m.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
+		snap := must.Get(m.Snapshot())(t)
 		mkdir(t, o.FS, "/copy")
 		damage(large)
 		co, err := build(snap, o.FS)
@@ -279,23 +235,17 @@ func TestBuilderClonesLargeBlocks(t *testing.T) {
 			if err := checkVerify(c); err == nil || !strings.Contains(err.Error(), "checksum") {
 				t.Errorf("verify: %v", err)
 			}
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Close())
 		} else if !errors.Is(err, ErrCorrupt) {
 			t.Errorf("a damaged block is copied: %v", err)
 		}
-		if err := vfs.RemoveAll(mem, "/copy"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, vfs.RemoveAll(mem, "/copy"))
 		mkdir(t, o.FS, "/copy")
 		damage(large) // repaired
 		damage(small)
 		if _, err := build(snap, o.FS); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("clones=%v: a damaged small block is copied: %v", clones, err)
 		}
-		if err := errors.Join(snap.Close(), m.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(snap.Close(), m.Close()))
 	}
 }

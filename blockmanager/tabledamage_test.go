@@ -4,6 +4,8 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Opening meets the damage while it reads the rows, not while it opens Pebble. With -race, the test
@@ -13,16 +15,9 @@ func TestOpenRefusesDamagedTable(t *testing.T) {
 	mem, _ := filled(t, o, 40)
 	o.FS = mem
 	m := openWriter(t, o)
-	if err := m.meta.flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	names, err := mem.List("/store/meta")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.meta.flush())
+	must.Do(t, m.Close())
+	names := must.Get(mem.List("/store/meta"))(t)
 	tables := 0
 	for _, name := range names {
 		if filepath.Ext(name) != ".sst" {

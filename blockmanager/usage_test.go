@@ -5,22 +5,18 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
 // Usage divides what a container occupies by kind. A dropped block counts as dead while it is open.
 func TestUsageOfContainer(t *testing.T) {
 	o := Options{FS: vfs.OS, Dir: t.TempDir(), Instance: testInstance}
-	if err := Format(o, nil, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Format(o, nil, 1))
 	m := openWriter(t, o)
 	first := add(t, m, bytes.Repeat([]byte("a"), 5000))
 	add(t, m, bytes.Repeat([]byte("b"), 100))
-	src, err := m.OpenBlock(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(m.OpenBlock(first))(t)
 	check := func(what string, live, alignment, dead int64) {
 		t.Helper()
 		list, err := m.Usage()
@@ -36,24 +32,16 @@ func TestUsageOfContainer(t *testing.T) {
 		}
 	}
 	check("two blocks", 5100, 8192-5000+4096-100, 0)
-	if err := errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm()))
 	check("one dropped and read", 100, 4096-100, 8192)
 	src.Close()
-	if err := m.Confirm(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Confirm())
 	if !m.canPunch {
 		t.Skip("no hole punching here")
 	}
 	check("one gone", 100, 4096-100, 0)
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if m, err = Open(o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Close())
+	m = must.Get(Open(o))(t)
 	defer m.Close()
 	check("a reader", 100, 4096-100, 0)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -33,18 +34,11 @@ const example = `6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3
 func write(t testing.TB, o Options, keys [][]byte) []byte {
 	t.Helper()
 	var sink block.Memory
-	w, err := NewWriter(&sink, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(&sink, o))(t)
 	for _, key := range keys {
-		if err := w.Add(key); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Add(key))
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	if w.Keys() != int64(len(keys)) {
 		t.Errorf("%d keys were added, Keys returns %d", len(keys), w.Keys())
 	}
@@ -54,19 +48,13 @@ func write(t testing.TB, o Options, keys [][]byte) []byte {
 // open opens a file as block 1, with or without a cache.
 func open(t testing.TB, data []byte, c *cache.Cache) *Reader {
 	t.Helper()
-	r, err := Open(&block.Memory{Number: 1, Bytes: data}, cfile.ReaderOptions{Cache: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(&block.Memory{Number: 1, Bytes: data}, cfile.ReaderOptions{Cache: c}))(t)
 	return r
 }
 
 func ask(t testing.TB, r *Reader, key []byte) bool {
 	t.Helper()
-	got, err := r.MayContain(MakeProbe(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(r.MayContain(MakeProbe(key)))(t)
 	return got
 }
 
@@ -91,14 +79,10 @@ func TestFileExample(t *testing.T) {
 
 func TestDumpExample(t *testing.T) {
 	var got bytes.Buffer
-	if err := Dump(&got, fromHex(t, example)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Dump(&got, fromHex(t, example)))
 	golden := filepath.Join("testdata", "example.dump")
 	if os.Getenv("ORIBI_REWRITE") != "" {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, got.Bytes(), 0o644))
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil || !bytes.Equal(got.Bytes(), want) {
@@ -208,10 +192,7 @@ func TestMayContainAgreesWithModel(t *testing.T) {
 		} else {
 			o.KeysPerBlock = 1 + r.IntN(100)
 		}
-		sizing, err := o.Sizing()
-		if err != nil {
-			t.Fatal(err)
-		}
+		sizing := must.Get(o.Sizing())(t)
 		keys := randomKeys(r, r.IntN(1200))
 		m := newModel(sizing, keys)
 		data := write(t, o, keys)
@@ -237,10 +218,7 @@ func TestMayContainAgreesWithModel(t *testing.T) {
 }
 
 func TestWriterRefusesDescendingKeys(t *testing.T) {
-	w, err := NewWriter(new(block.Memory), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(new(block.Memory), Options{}))(t)
 	for _, key := range []string{"b", "b", "c"} {
 		if err := w.Add([]byte(key)); err != nil {
 			t.Fatalf("%s: %v", key, err)
@@ -259,13 +237,8 @@ func TestWriterRefusesDescendingKeys(t *testing.T) {
 }
 
 func TestWriterRefusesCallsAfterFinish(t *testing.T) {
-	w, err := NewWriter(new(block.Memory), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(new(block.Memory), Options{}))(t)
+	must.Do(t, w.Finish())
 	if w.Add([]byte("x")) == nil || w.Finish() == nil {
 		t.Error("a finished file was written on")
 	}
@@ -405,10 +378,7 @@ func TestExcludesReadsNoFilter(t *testing.T) {
 	keys := randomKeys(r, 400)
 	data := write(t, Options{KeysPerBlock: 50}, keys)
 	excludes := func(reader *Reader, key []byte) bool {
-		got, err := reader.Excludes(MakeProbe(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(reader.Excludes(MakeProbe(key)))(t)
 		return got
 	}
 	c := cache.New(1 << 20)

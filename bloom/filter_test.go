@@ -12,15 +12,13 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 func fromHex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(strings.ReplaceAll(s, "|", "")), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(strings.ReplaceAll(s, "|", "")), "")))(t)
 	return b
 }
 
@@ -84,10 +82,7 @@ func TestSizingRefusesInvalidOptions(t *testing.T) {
 // The example in the format table of filter.go.
 func TestFilterExample(t *testing.T) {
 	want := fromHex(t, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
-	got, err := appendHeader(nil, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(appendHeader(nil, 3))(t)
 	f := filter{hashes: 3, bitmap: make([]byte, 16)}
 	for _, key := range []string{"alpha", "beta", "gamma"} {
 		f.add(MakeProbe([]byte(key)).hash)
@@ -199,10 +194,7 @@ func TestAddSetsTheBitsOfTheFormat(t *testing.T) {
 func TestFalsePositiveRateMatchesOption(t *testing.T) {
 	const questions = 200000
 	for _, rate := range []float64{0.1, 0.01, 0.001} {
-		s, err := Options{FalsePositiveRate: rate}.Sizing()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(Options{FalsePositiveRate: rate}.Sizing())(t)
 		f := filter{hashes: s.Hashes, bitmap: make([]byte, s.Bytes)}
 		other := oracle.New(uint(8*s.Bytes), uint(s.Hashes))
 		var key [8]byte

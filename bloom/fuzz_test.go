@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // FuzzFile fuzzes the payloads of two filters in a file whose checksums and index are valid, and a
@@ -20,21 +21,14 @@ func FuzzFile(f *testing.F) {
 	f.Add(good, []byte{0, 0, 0, 0, 1}, []byte("zeta"))
 	fuzztest.Run(f, func(t *testing.T, first, second, key []byte) {
 		src := &block.Memory{}
-		w, err := cfile.NewRawWriter(src, cfile.WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(cfile.NewRawWriter(src, cfile.WriterOptions{}))(t)
 		for i, payload := range [][]byte{first, second} {
 			if len(payload) == 0 {
 				return
 			}
-			if err := w.AppendBlock([][]byte{payload}, []byte{'a' + byte(i)*12}, []byte{'a' + byte(i)*11}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.AppendBlock([][]byte{payload}, []byte{'a' + byte(i)*12}, []byte{'a' + byte(i)*11}))
 		}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Finish())
 		r, err := Open(src, cfile.ReaderOptions{})
 		if err != nil {
 			t.Fatal(err) // header and footer are valid

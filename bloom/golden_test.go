@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // goldenFile is a line of the corpus manifest.
@@ -44,9 +45,7 @@ func goldenFiles(t *testing.T) (dir string, files []goldenFile) {
 	dir = filepath.Join(corpustest.Dir(t), "golden", "cfile", "bloom")
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
 		var g goldenFile
-		if err := json.Unmarshal([]byte(line), &g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &g))
 		files = append(files, g)
 	}
 	if len(files) == 0 {
@@ -95,9 +94,7 @@ func TestReaderMatchesKuduAnswers(t *testing.T) {
 					Key     string `json:"key"`
 					Present bool   `json:"present"`
 				}
-				if err := json.Unmarshal([]byte(line), &probe); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal([]byte(line), &probe))
 				if got := ask(t, r, fromHex(t, probe.Key)); got != probe.Present {
 					t.Errorf("%s: %v, Kudu returns %v", probe.Key, got, probe.Present)
 				}
@@ -118,21 +115,13 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 	seen := 0
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
 		var m struct{ Name, What, Trigger, Probe string }
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &m))
 		if m.Trigger != "probe" {
 			continue
 		}
 		seen++
-		data, err := os.ReadFile(filepath.Join(dir, m.Name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, err := hex.DecodeString(m.Probe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, m.Name)))(t)
+		key := must.Get(hex.DecodeString(m.Probe))(t)
 		r, err := Open(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
 		if err == nil {
 			_, err = r.MayContain(MakeProbe(key))

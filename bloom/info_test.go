@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestInfoCountsFiltersAndBits(t *testing.T) {
@@ -17,14 +18,8 @@ func TestInfoCountsFiltersAndBits(t *testing.T) {
 		keys = append(keys, fmt.Appendf(nil, "key%06d", i))
 	}
 	data := write(t, Options{BlockBytes: 4096, FalsePositiveRate: 0.0001}, keys)
-	r, err := Open(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := r.Info()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(&block.Memory{Bytes: data}, cfile.ReaderOptions{}))(t)
+	info := must.Get(r.Info())(t)
 	if info.Filters != 3 || info.Hashes != 13 || info.Bitmap != 4096 || info.Bits != 3*8*4096 {
 		t.Errorf("%+v", info)
 	}
@@ -32,10 +27,7 @@ func TestInfoCountsFiltersAndBits(t *testing.T) {
 	wrong := 0
 	const probes = 1 << 17
 	for i := range probes {
-		maybe, err := r.MayContain(MakeProbe(fmt.Appendf(nil, "key%06dx", i%4000+i<<12)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		maybe := must.Get(r.MayContain(MakeProbe(fmt.Appendf(nil, "key%06dx", i%4000+i<<12))))(t)
 		if maybe {
 			wrong++
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -89,10 +90,7 @@ var alteredTables = map[string]func(t *testing.T) (dir string){
 func TestScansOfAlteredTables(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(alteredTables)) {
 		t.Run(name, func(t *testing.T) {
-			table, err := Open(alteredTables[name](t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(Open(alteredTables[name](t)))(t)
 			defer table.Close()
 			all := scanRows(t, table, ScanOptions{})
 			columns, varchar := table.Schema(), map[string]bool{}
@@ -140,10 +138,7 @@ func TestScansOfAlteredTables(t *testing.T) {
 // TestProjectionsOfAlteredTables reads each column alone.
 func TestProjectionsOfAlteredTables(t *testing.T) {
 	for name, make := range alteredTables {
-		table, err := Open(make(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Open(make(t)))(t)
 		defer table.Close()
 		all := scanRows(t, table, ScanOptions{})
 		for k, c := range table.Schema() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/calendar"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -58,10 +59,7 @@ func writableDay(day int64) int64 {
 // gregorianOf returns the number of a date's text.
 func gregorianOf(t *testing.T, date string) int64 {
 	t.Helper()
-	at, err := time.Parse(time.DateOnly, date)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(time.Parse(time.DateOnly, date))(t)
 	return at.Unix() / (24 * 60 * 60)
 }
 
@@ -104,10 +102,7 @@ func TestDaysOfTheSDK(t *testing.T) {
 // text that was given to it as the date d and, with 12:34:56.789, as the time t. A date that it
 // refuses is null.
 func TestFolderOfTheSDK(t *testing.T) {
-	table, err := Open(filepath.Join("testdata", "sdk-dates"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(filepath.Join("testdata", "sdk-dates")))(t)
 	defer table.Close()
 	if err := table.Verify(t.Context()); err != nil {
 		t.Error(err)
@@ -259,14 +254,9 @@ func calendarFolder(t *testing.T, o WriterOptions, shuffled bool) (dir string, r
 // ends.
 func openWritten(t *testing.T, dir string, rows [][]any) *Table {
 	t.Helper()
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	t.Cleanup(func() { table.Close() })
-	if err := table.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Verify(t.Context()))
 	if got := scanRows(t, table, ScanOptions{}); !sameRows(got, rows) {
 		t.Fatal("other rows")
 	}
@@ -278,10 +268,7 @@ func openWritten(t *testing.T, dir string, rows [][]any) *Table {
 func TestOldDatesReadBack(t *testing.T) {
 	dir, rows := calendarFolder(t, WriterOptions{PageRows: 300, BlockletBytes: 16 << 10}, false)
 	table := openWritten(t, dir, rows)
-	s, err := table.Scan(t.Context(), ScanOptions{Columns: []string{"d", "t", "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(table.Scan(t.Context(), ScanOptions{Columns: []string{"d", "t", "a"}}))(t)
 	defer s.Close()
 	n := 0
 	for s.Next() {
@@ -353,10 +340,7 @@ func checkCalendarFilter(t *testing.T, table *Table, text string, rows [][]any, 
 			want = append(want, row)
 		}
 	}
-	filter, err := ParseFilter([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	filter := must.Get(ParseFilter([]byte(text)))(t)
 	for _, noPruning := range []bool{false, true}[:1+len(want)%2] {
 		if got := scanRows(t, table, ScanOptions{Filter: filter, noPruning: noPruning}); !sameRows(got, want) {
 			t.Errorf("%s: %d rows, want %d", text, len(got), len(want))
@@ -386,10 +370,7 @@ type rawInt int64
 func writeStored(t *testing.T, columns []Column, rows [][]any) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "stored")
-	w, err := Create(dir, columns, WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(dir, columns, WriterOptions{}))(t)
 	defer w.Abort()
 	var add func(c *columnWriter, v any)
 	add = func(c *columnWriter, v any) {
@@ -423,9 +404,7 @@ func writeStored(t *testing.T, columns []Column, rows [][]any) (dir string) {
 		}
 		w.rows++
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return dir
 }
 
@@ -453,10 +432,7 @@ func TestJulianLeapDays(t *testing.T) {
 			for i := range 3 {
 				rows = append(rows, []any{int32(i), c.value(leap)})
 			}
-			table, err := Open(writeStored(t, []Column{column("id", Int), c.column}, rows))
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(Open(writeStored(t, []Column{column("id", Int), c.column}, rows)))(t)
 			defer table.Close()
 			check := func(err error, what string) {
 				bad, ok := errors.AsType[*RowError](err)
@@ -468,10 +444,7 @@ func TestJulianLeapDays(t *testing.T) {
 			for _, err := range table.Rows(t.Context(), ScanOptions{}) {
 				check(err, "rows")
 			}
-			s, err := table.Scan(t.Context(), ScanOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(table.Scan(t.Context(), ScanOptions{}))(t)
 			defer s.Close()
 			if s.Next() {
 				t.Error("a batch")
@@ -480,10 +453,7 @@ func TestJulianLeapDays(t *testing.T) {
 			if err := table.Verify(t.Context()); err != nil {
 				t.Errorf("verify: %v", err)
 			}
-			info, err := table.Info()
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := must.Get(table.Info())(t)
 			for _, c := range info.Files[0].Blocklets[0].Columns {
 				if c.Name == "c" && c.MinValue != nil {
 					t.Errorf("minimum %v", c.MinValue)

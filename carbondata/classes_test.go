@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestTimesBeyondMicroseconds reads stored times that have no microseconds in 64 bits: values that
@@ -29,10 +31,7 @@ func TestTimesBeyondMicroseconds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rows := [][]any{{int32(0), c.value(0)}, {int32(1), c.value(math.MaxInt64/1000 + 1)},
 				{int32(2), c.value(math.MinInt64)}}
-			table, err := Open(writeStored(t, []Column{column("id", Int), c.column}, rows))
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(Open(writeStored(t, []Column{column("id", Int), c.column}, rows)))(t)
 			defer table.Close()
 			check := func(err error, row int) {
 				t.Helper()
@@ -50,10 +49,7 @@ func TestTimesBeyondMicroseconds(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			s, err := table.Scan(t.Context(), ScanOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(table.Scan(t.Context(), ScanOptions{}))(t)
 			defer s.Close()
 			for s.Next() {
 			}
@@ -73,10 +69,7 @@ func TestTimesBeyondMicroseconds(t *testing.T) {
 // TestLongTextIsNoDamage decompresses more than there is memory for.
 func TestLongTextIsNoDamage(t *testing.T) {
 	text := bytes.Repeat([]byte{0, 0}, 4<<20)
-	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(zstd.NewWriter(nil))(t)
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	z.Write(text)

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // decimalPage returns a file with a DECIMAL of the given digits, two of them after the point, in a
@@ -60,9 +61,7 @@ func TestDecimalsHaveTheDigitsOfTheirColumn(t *testing.T) {
 		} {
 			data := decimalPage(precision, append(values[:len(values):len(values)], c.last), c.null)
 			path := filepath.Join(t.TempDir(), "part-0-0_batchno0-0-null-1.snappy.carbondata")
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, data, 0o600))
 			for reader, err := range map[string]error{"rows": rowsOf(t, path),
 				"vectors": scanOf(t, path), "verify": verifyFile(data)} {
 				if c.refused != errors.Is(err, ErrCorrupt) || !c.refused && err != nil {

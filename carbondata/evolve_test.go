@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestDefaultValues(t *testing.T) {
@@ -118,10 +119,7 @@ func newColumn(name string, typ Type, dimension bool, ordinal int) anyStruct {
 // batches must agree with the rows.
 func tableRows(t *testing.T, dir string) (columns []Column, rows [][]any) {
 	t.Helper()
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -323,15 +324,9 @@ func sameValue(a, b any) bool {
 }
 
 func TestFiltersOfWrongTypesAreRefused(t *testing.T) {
-	table, err := Open(goldenDir(t) + "/primitives-snappy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(goldenDir(t) + "/primitives-snappy"))(t)
 	defer table.Close()
-	structs, err := Open(goldenDir(t) + "/struct-types")
-	if err != nil {
-		t.Fatal(err)
-	}
+	structs := must.Get(Open(goldenDir(t) + "/struct-types"))(t)
 	defer structs.Close()
 	nested := structs.Schema()[1].Name
 	for name, c := range map[string]struct {
@@ -390,10 +385,7 @@ func TestIntegersOutOfTheRangeOfAColumn(t *testing.T) {
 		`["c", ">", 1` + strings.Repeat("0", 90) + `]`:  0,
 		`["c", ">", -1` + strings.Repeat("0", 90) + `]`: 125,
 	} {
-		f, err := ParseFilter([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(ParseFilter([]byte(text)))(t)
 		if n := len(scanRows(t, table, ScanOptions{Filter: f})); n != want {
 			t.Errorf("%s: %d rows, want %d", text, n, want)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // goldenFilter is a line of filters.jsonl: a filter and the rows that it selects, as pairs of the
@@ -24,9 +25,7 @@ func goldenFilters(t *testing.T, dir string) (filters []goldenFilter) {
 	}
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "filters.jsonl")) {
 		var f goldenFilter
-		if err := json.Unmarshal([]byte(line), &f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &f))
 		filters = append(filters, f)
 	}
 	return filters
@@ -40,18 +39,12 @@ func TestGoldenFilters(t *testing.T) {
 		if len(filters) == 0 {
 			return
 		}
-		table, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Open(dir))(t)
 		defer table.Close()
 		all := scanRows(t, table, ScanOptions{})
 		for _, golden := range filters {
 			total++
-			f, err := ParseFilter(golden.Filter)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(ParseFilter(golden.Filter))(t)
 			var want [][]any
 			for _, r := range golden.Rows {
 				want = append(want, all[r[0]:r[0]+r[1]]...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -25,19 +26,13 @@ func goldenBytes(t testing.TB, pattern string) []byte {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%s: %v", pattern, err)
 	}
-	b, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(paths[0]))(t)
 	return b
 }
 
 // openBytes opens the data file in data.
 func openBytes(t testing.TB, data []byte) *File {
-	f, err := OpenFile(&block.Memory{Bytes: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(OpenFile(&block.Memory{Bytes: data}))(t)
 	return f
 }
 
@@ -91,10 +86,7 @@ func scanAll(t *testing.T, data []byte) {
 		}
 	}
 	for i, filter := range filters {
-		s, err := table.Scan(context.Background(), ScanOptions{Filter: filter})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(table.Scan(context.Background(), ScanOptions{Filter: filter}))(t)
 		n := int64(0)
 		for s.Next() {
 			n += int64(s.Batch().Len)
@@ -137,15 +129,9 @@ func FuzzFooter(f *testing.F) {
 // FuzzChunk fuzzes the header of a column chunk, alone.
 func FuzzChunk(f *testing.F) {
 	for _, folder := range fuzzFolders {
-		file, err := OpenFile(&block.Memory{Bytes: goldenFile(f, folder)})
-		if err != nil {
-			f.Fatal(err)
-		}
+		file := must.Get(OpenFile(&block.Memory{Bytes: goldenFile(f, folder)}))(f)
 		for i, n := range file.blocklets[0].lengths {
-			head, err := readAt(file.src, file.blocklets[0].offsets[i], n)
-			if err != nil {
-				f.Fatal(err)
-			}
+			head := must.Get(readAt(file.src, file.blocklets[0].offsets[i], n))(f)
 			f.Add(head)
 		}
 	}
@@ -227,10 +213,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add(goldenBytes(f, "iud-update/*.deletedelta"))
 	f.Add([]byte(`[{"segmentName":"0","blockName":"part-0-0_batchno0-0-0","segmentStatus":"Success","actualBlockName":"x-1.carbondata",
 "deleteDeltaEndTimestamp":"17","deleteDeltaStartTimestamp":"5","deltaFileStamps":["5","17"],"deletedRowsInBlock":"1"}]`))
-	file, err := OpenFile(&block.Memory{Bytes: goldenFile(f, "iud-update")})
-	if err != nil {
-		f.Fatal(err)
-	}
+	file := must.Get(OpenFile(&block.Memory{Bytes: goldenFile(f, "iud-update")}))(f)
 	fuzztest.Run(f, func(t *testing.T, b []byte) {
 		_, _, err := parseStatus(b)
 		typed(t, err)

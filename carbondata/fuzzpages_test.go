@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // FuzzHeader fuzzes the header before the other bytes of a file. The footer's positions stay right
@@ -50,15 +51,9 @@ func storedPages(f *testing.F) (list []storedPage) {
 			columns, _ = flatten(columns, nil, &file.columns[i], "")
 		}
 		for i, c := range columns {
-			chunk, err := file.readChunk(&file.blocklets[0], i, &memory{left: 1 << 24})
-			if err != nil {
-				f.Fatal(err)
-			}
+			chunk := must.Get(file.readChunk(&file.blocklets[0], i, &memory{left: 1 << 24}))(f)
 			h := chunk.pages[0]
-			stored, err := decompress(nil, h.compressor, data[h.offset:h.offset+int64(h.data)], 1<<24)
-			if err != nil {
-				f.Fatal(err)
-			}
+			stored := must.Get(decompress(nil, h.compressor, data[h.offset:h.offset+int64(h.data)], 1<<24))(f)
 			list = append(list, storedPage{c, h, chunk.dictionary, file.blocklets[0].pageRows[0], stored})
 		}
 	}
@@ -148,14 +143,8 @@ func FuzzDictionary(f *testing.F) {
 		if s.dict == nil || s.header.runs > 0 {
 			continue
 		}
-		used, err := decompress(nil, s.header.compressor, s.dict.values, 1<<20)
-		if err != nil {
-			f.Fatal(err)
-		}
-		words, err := decompress(nil, s.header.compressor, s.dict.data, 1<<20)
-		if err != nil {
-			f.Fatal(err)
-		}
+		used := must.Get(decompress(nil, s.header.compressor, s.dict.values, 1<<20))(f)
+		words := must.Get(decompress(nil, s.header.compressor, s.dict.data, 1<<20))(f)
 		f.Add(uint8(s.column.Type), uint16(s.rows), s.dict.meta, used, words, s.data)
 		n++
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // goldenFolder is a line of the corpus' manifest.
@@ -41,9 +42,7 @@ func goldenFolders(t *testing.T, f func(t *testing.T, g goldenFolder, dir string
 	}
 	for _, line := range lines {
 		var g goldenFolder
-		if err := json.Unmarshal([]byte(line), &g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &g))
 		t.Run(g.Name, func(t *testing.T) {
 			if invariant.Race && g.Rows > 5000 {
 				t.Skip("large")

@@ -10,18 +10,14 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // jsonOf returns v as encoding/json decodes it into any.
 func jsonOf(t *testing.T, v any) any {
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(v))(t)
 	var out any
-	if err := json.Unmarshal(b, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b, &out))
 	return out
 }
 
@@ -72,20 +68,12 @@ func byFile(list any) map[string]any {
 
 func TestGoldenInfo(t *testing.T) {
 	goldenFolders(t, func(t *testing.T, g goldenFolder, dir string) {
-		table, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Open(dir))(t)
 		defer table.Close()
-		info, err := table.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(table.Info())(t)
 		var want map[string]any
 		text := strings.Join(corpustest.Lines(t, filepath.Join(dir, "info.json")), "\n")
-		if err := json.Unmarshal([]byte(text), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), &want))
 		got := jsonOf(t, info).(map[string]any)
 		blocklets, pages := g.Blocklets, g.Pages
 		for key, n := range map[string]int{"data_files": len(info.Files), "index_files": len(info.Indexes)} {
@@ -125,15 +113,9 @@ func TestInfoOfATable(t *testing.T) {
 		[]deletion{{segment: "0", block: "part-0-0_batchno0-0-0", times: []string{"7", "8"},
 			rows: [][]int{{0, 99, 100, 149}, {1, 149}}, status: "Success"},
 			{segment: "0", block: "part-0-1_batchno0-0-0", status: "Marked for Delete"}})
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
-	info, err := table.Info()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(table.Info())(t)
 	want := []SegmentInfo{{Name: "0", Status: "Success", Visible: true, Files: 1, Rows: 145},
 		{Name: "1", Status: "Success", Visible: true, Files: 1, Rows: 170},
 		{Name: "2", Status: "Marked for Delete"}, {Name: "3", Status: "Success", Visible: true, Files: 1, Rows: 210}}

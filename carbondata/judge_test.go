@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -64,10 +65,7 @@ func TestSDKReadsRandomFolders(t *testing.T) {
 // right answer. It returns the number of rows.
 func (f *randomFolder) compareFilter(t *testing.T, j *sdkReader, filter plainFilter, rows [][]any, lines []string) int {
 	t.Helper()
-	table, err := Open(f.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(f.dir))(t)
 	files := table.Files()
 	table.Close()
 	var want []string
@@ -107,10 +105,7 @@ func (f *randomFolder) filtered(t *testing.T, filter plainFilter) (lines []strin
 	if err != nil {
 		t.Fatalf("%s: %v", filter.text, err)
 	}
-	table, err := Open(f.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(f.dir))(t)
 	defer table.Close()
 	for row, err := range table.Rows(t.Context(), ScanOptions{Filter: parsed}) {
 		if err != nil {

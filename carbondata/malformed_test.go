@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // filtered reads the rows that a filter selects, or some others without one in the corpus.
@@ -44,9 +45,7 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 			Name, What, Base, Required, Kind, Trigger string
 			Filter                                    json.RawMessage
 		}
-		if err := json.Unmarshal([]byte(line), &f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &f))
 		t.Run(f.Name, func(t *testing.T) {
 			stage := "open"
 			table, err := Open(filepath.Join(dir, f.Name))

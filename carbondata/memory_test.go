@@ -13,16 +13,14 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestSmallInputsTakeLittleMemory decompresses bytes that claim or contain much more than their
 // size, as a page of strings.
 func TestSmallInputsTakeLittleMemory(t *testing.T) {
 	zeros := make([]byte, 64<<20)
-	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(zstd.NewWriter(nil))(t)
 	frame := encoder.EncodeAll(zeros, nil)
 	zstdDecoder()
 	for name, in := range map[string]struct {
@@ -126,10 +124,7 @@ var longMeta = "\x00\x00\x07\x04\xff\xff\xff\xff\xff\xff\xff\xff\x07\x00\x00\x00
 // TestManyColumnsTakeLittleMemory reads files whose pages are small in the file and too large for
 // memory, together.
 func TestManyColumnsTakeLittleMemory(t *testing.T) {
-	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(zstd.NewWriter(nil))(t)
 	zstdDecoder()
 	list := func(enc encoding) anyList { return anyList{typ: typeI32, elements: []any{i32(int(enc))}} }
 	page := func(codec string, enc encoding, meta string) anyStruct {
@@ -161,14 +156,9 @@ func TestManyColumnsTakeLittleMemory(t *testing.T) {
 			encoder.EncodeAll(make([]byte, 8*rows), nil)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := OpenFile(&block.Memory{Bytes: c.data})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(OpenFile(&block.Memory{Bytes: c.data}))(t)
 			table := &Table{columns: f.Schema(), files: []tableFile{{File: f}}}
-			if err := table.match(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.match())
 			var tests []Filter // all columns are read for them
 			for _, c := range f.Schema() {
 				tests = append(tests, Or(IsNull(c.Name), NotNull(c.Name)))
@@ -224,10 +214,7 @@ func TestWideFoldersAreRead(t *testing.T) {
 			[]Type{String, Varchar, Int, Double, Timestamp, Decimal}[i%6]))
 	}
 	dir := t.TempDir() + "/wide"
-	w, err := Create(dir, columns, WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(dir, columns, WriterOptions{}))(t)
 	defer w.Abort()
 	b := new(batch.RecordBatch)
 	const rows = 32000
@@ -242,21 +229,11 @@ func TestWideFoldersAreRead(t *testing.T) {
 		}
 		b.Schema, b.Columns = append(b.Schema, s), append(b.Columns, v)
 	}
-	if err := w.AppendBatch(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.AppendBatch(b))
+	must.Do(t, w.Close())
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
-	s, err := table.Scan(t.Context(), ScanOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(table.Scan(t.Context(), ScanOptions{}))(t)
 	n := 0
 	for s.Next() {
 		n += s.Batch().Len

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -44,9 +45,7 @@ func mixedFolder(t *testing.T, r *randomRows) string {
 		}
 		from := writeFolder(t, part.columns, o, rows)
 		for _, name := range namesIn(t, from) {
-			if err := os.Rename(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(filepath.Join(from, name), filepath.Join(dir, name)))
 			if filepath.Ext(name) == dataSuffix && r.IntN(2) == 0 {
 				writeDelta(t, dir, blockName(name), "1800000000000", []int{0})
 			}
@@ -62,10 +61,7 @@ func TestFilesOfMixedFolders(t *testing.T) {
 	first := seedtest.Seed(t) + 999
 	for seed := first; seed < first+seeds; seed++ {
 		r := newRandomRows(seed)
-		table, err := Open(mixedFolder(t, r))
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Open(mixedFolder(t, r)))(t)
 		all := scanRows(t, table, ScanOptions{})
 		if err := table.Verify(t.Context()); err != nil {
 			t.Errorf("seed %d: %v", seed, err)

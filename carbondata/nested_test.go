@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -24,9 +25,7 @@ func TestEmptyArraysBeginAnywhere(t *testing.T) {
 		for _, first := range []string{"\x00\x00\x00\x00", "\x00\x00\x00\x09", "\xff\xff\xff\xff", "\x80\x00\x00\x00"} {
 			c := newCells(&column)
 			c.page = page{column: &column, form: formElements, rows: 1, data: []byte("\x00\x00\x00\x00" + first)}
-			if err := c.page.checkElements(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.page.checkElements())
 			child.column = &column.Children[0]
 			c.children[0].page, c.children[0].dict = child, child.dict
 			v := &batch.Vector{Type: schema.Array}

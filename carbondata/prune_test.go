@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -18,15 +19,9 @@ import (
 func TestBoundsContainTheValues(t *testing.T) {
 	used := map[Type]int{}
 	smallFolders(t, func(t *testing.T, g goldenFolder, table *Table) {
-		s, err := table.pages(ScanOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(table.pages(ScanOptions{}))(t)
 		for {
-			more, err := s.next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			more := must.Get(s.next(t.Context()))(t)
 			if !more {
 				return
 			}
@@ -37,9 +32,7 @@ func TestBoundsContainTheValues(t *testing.T) {
 				}
 				v := &batch.Vector{Type: typ}
 				c.begin(v, s.rows)
-				if err := c.fill(v, 0, 0, s.rows); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.fill(v, 0, 0, s.rows))
 				level := "page"
 				r, ok := c.cells.chunk.pages[s.page].bounds.rangeOf(0, c.cells.column, typ)
 				for range 2 {
@@ -93,15 +86,9 @@ func TestSkippedParts(t *testing.T) {
 		{"string-blocklets", `["a", "<", "b"]`, ScanStats{1, 5, 5, 0, 0, 0}},
 		{"string-dict", `["s", "=", "n"]`, ScanStats{1, 1, 5, 1, 1, 0}},
 	} {
-		table, err := Open(goldenDir(t) + "/" + c.folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Open(goldenDir(t) + "/" + c.folder))(t)
 		defer table.Close()
-		f, err := ParseFilter([]byte(c.filter))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(ParseFilter([]byte(c.filter)))(t)
 		var got ScanStats
 		rows := scanRows(t, table, ScanOptions{Filter: f, Stats: &got})
 		if got != c.want {
@@ -114,20 +101,12 @@ func TestSkippedParts(t *testing.T) {
 // column selects no rows.
 func TestColumnsOfOtherPagesAreNotRead(t *testing.T) {
 	data := goldenFile(t, "pages-many")
-	f, err := OpenFile(&block.Memory{Bytes: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(OpenFile(&block.Memory{Bytes: data}))(t)
 	table := &Table{columns: f.Schema(), files: []tableFile{{File: f}}}
-	if err := table.match(); err != nil {
-		t.Fatal(err)
-	}
-	c, err := f.readChunk(&f.blocklets[0], f.columns[slices.IndexFunc(f.columns, func(c Column) bool {
+	must.Do(t, table.match())
+	c := must.Get(f.readChunk(&f.blocklets[0], f.columns[slices.IndexFunc(f.columns, func(c Column) bool {
 		return c.Name == "c"
-	})].first, &memory{left: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})].first, &memory{left: 1 << 20}))(t)
 	for i, h := range c.pages {
 		if i != 33 {
 			data[h.offset] ^= 1 // the length of the uncompressed page
@@ -171,11 +150,8 @@ func TestBoundsOfDoublesAreWidened(t *testing.T) {
 		{3.85025607532585e15, 3.9e15, 3.8502560753258495e15, encAdaptiveFloat, 1, 38502560753258496},
 	} {
 		c := &Column{Type: Double}
-		n, err := newNumbers(c, x.enc,
-			encoderMeta{schema: inDouble, store: inLong, decimals: x.decimals, maxFloat: x.hi})
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(newNumbers(c, x.enc,
+			encoderMeta{schema: inDouble, store: inLong, decimals: x.decimals, maxFloat: x.hi}))(t)
 		n.data = le.AppendUint64(nil, uint64(x.stored))
 		v, err := n.value(0)
 		if v != x.read || err != nil {
@@ -258,9 +234,7 @@ func TestJudge(t *testing.T) {
 			if op <= batch.In {
 				p.Values = [][]byte{cell(value)}
 			}
-			if err := p.Prepare(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Prepare())
 			for lo := 0; lo <= 3; lo++ {
 				for hi := lo; hi <= 3; hi++ {
 					for _, n := range []nulls{someNulls, noNulls, onlyNulls} {

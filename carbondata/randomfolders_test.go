@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -142,10 +143,7 @@ func (f *randomFolder) write(t *testing.T) {
 // written, in the order of the sort columns.
 func (f *randomFolder) readOurs(t *testing.T) (rows [][]any) {
 	t.Helper()
-	table, err := Open(f.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(f.dir))(t)
 	defer table.Close()
 	if err := table.Verify(t.Context()); err != nil {
 		t.Error(err)
@@ -245,10 +243,7 @@ func TestWriterSeparatesChildrenOfOneName(t *testing.T) {
 	f.rows = [][]any{{int32(1), []any{Days(-25567), []any{1.5, int32(2)}}, []any{int32(3)}}}
 	f.write(t)
 	f.readOurs(t)
-	table, err := Open(f.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(f.dir))(t)
 	defer table.Close()
 	var got []string
 	var add func(columns []Column)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // manyPages writes a folder of some blocklets, each of many pages.
@@ -42,10 +43,7 @@ func withProcs(f func(procs int)) {
 // while pages are read ahead.
 func TestReadAheadChangesNothing(t *testing.T) {
 	dir, columns := manyPages(t)
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	for _, f := range []Filter{{}, Eq("word", "word3"), Eq("id", int64(2345)),
 		Or(Lt("id", int64(777)), Ge("id", int64(4001))), And(IsNull("price"), Gt("day", Days(290)))} {
@@ -78,24 +76,15 @@ func TestReadAheadChangesNothing(t *testing.T) {
 // memory limits.
 func TestReadAheadIsLimited(t *testing.T) {
 	dir, _ := manyPages(t)
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	for _, little := range []bool{false, true} {
 		withProcs(func(procs int) {
-			s, err := table.pages(ScanOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(table.pages(ScanOptions{}))(t)
 			defer s.stop()
 			most := 0
 			for {
-				more, err := s.next(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				more := must.Get(s.next(t.Context()))(t)
 				if !more {
 					break
 				}
@@ -130,16 +119,10 @@ func TestReadAheadIsLimited(t *testing.T) {
 // TestReadAheadStops leaves a scan while pages are read ahead: no reader works afterwards.
 func TestReadAheadStops(t *testing.T) {
 	dir, _ := manyPages(t)
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	withProcs(func(procs int) {
-		s, err := table.Scan(t.Context(), ScanOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(table.Scan(t.Context(), ScanOptions{}))(t)
 		for range 3 {
 			if !s.Next() {
 				t.Fatal(s.Err())
@@ -159,10 +142,7 @@ func TestReadAheadStops(t *testing.T) {
 // however many pages are read ahead.
 func TestDamagedPageAmongPagesAhead(t *testing.T) {
 	dir, _ := manyPages(t)
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	f := table.files[0].File
 	const blocklet, page = 1, 5
@@ -171,22 +151,14 @@ func TestDamagedPageAmongPagesAhead(t *testing.T) {
 		rows += n
 	}
 	place := slices.IndexFunc(f.columns, func(c Column) bool { return c.Name == "text" })
-	c, err := f.readChunk(&f.blocklets[blocklet], f.columns[place].first, &memory{left: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(f.readChunk(&f.blocklets[blocklet], f.columns[place].first, &memory{left: 1 << 20}))(t)
 	names, err := filepath.Glob(filepath.Join(dir, "*"+dataSuffix))
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
 	}
-	file, err := os.OpenFile(names[0], os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.OpenFile(names[0], os.O_WRONLY, 0))(t)
 	defer file.Close()
-	if _, err := file.WriteAt([]byte{0xff, 0xff, 0x7f}, c.pages[page].offset); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(file.WriteAt([]byte{0xff, 0xff, 0x7f}, c.pages[page].offset))(t)
 	withProcs(func(procs int) {
 		got := 0
 		var err error

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestDamagedPageAmongManyColumns damages a long page of one column: whether columns are read
@@ -14,38 +16,21 @@ import (
 func TestDamagedPageAmongManyColumns(t *testing.T) {
 	from := filepath.Join(goldenDir(t), "lineitem")
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, os.DirFS(from)))
 	names, err := filepath.Glob(filepath.Join(dir, "*"+dataSuffix))
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
 	}
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	f := table.files[0].File
-	place, err := table.column("l_commitdate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := f.readChunk(&f.blocklets[1], f.columns[table.files[0].columns[place]].first, &memory{left: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	place := must.Get(table.column("l_commitdate"))(t)
+	c := must.Get(
+		f.readChunk(&f.blocklets[1], f.columns[table.files[0].columns[place]].first, &memory{left: 1 << 20}))(t)
+	content := must.Get(os.ReadFile(names[0]))(t)
 	content[c.pages[0].offset] ^= 1 // the length of the uncompressed page
-	if err := os.Chmod(names[0], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(names[0], content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(names[0], 0o600))
+	must.Do(t, os.WriteFile(names[0], content, 0o600))
 	for _, procs := range []int{1, 4} {
 		before := runtime.GOMAXPROCS(procs)
 		var rows int

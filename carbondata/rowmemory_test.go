@@ -12,15 +12,13 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestLongRowsTakeLittleMemory reads a row that takes much more memory than its page: elements that
 // are Go values, copies of text, and words of a dictionary that are repeated in an array.
 func TestLongRowsTakeLittleMemory(t *testing.T) {
-	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(zstd.NewWriter(nil))(t)
 	zstdDecoder()
 	page := func(data []byte, encodings ...encoding) (anyStruct, []byte) {
 		list := anyList{typ: typeI32}
@@ -61,14 +59,9 @@ func TestLongRowsTakeLittleMemory(t *testing.T) {
 		"a text": {dataFileOf(1, []storedChunk{chunk(column("a", Varchar, 0), 1, text, encVarchar)}), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := OpenFile(&block.Memory{Bytes: c.data})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(OpenFile(&block.Memory{Bytes: c.data}))(t)
 			table := &Table{columns: f.Schema(), files: []tableFile{{File: f}}}
-			if err := table.match(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.match())
 			check := func(way string, read bool, f func() error) {
 				var err error
 				n := memtest.Allocated(func() { err = f() })
@@ -108,10 +101,8 @@ func TestInfoOfLongNullBits(t *testing.T) {
 		pageEncoders: anyListOf(i32(int(encVarchar))),
 		pagePresence: anyStruct{presenceSet: false, presenceBits: encoder.EncodeAll(make([]byte, 16<<20), nil)}}
 	column := anyStruct{columnType: i32(int(Varchar)), columnDimension: true}
-	f, err := OpenFile(&block.Memory{Bytes: wideFile(20, 1, column, page, encoder.EncodeAll(make([]byte, 4), nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(
+		OpenFile(&block.Memory{Bytes: wideFile(20, 1, column, page, encoder.EncodeAll(make([]byte, 4), nil))}))(t)
 	n := memtest.Allocated(func() { _, err = (&Table{files: []tableFile{{File: f}}}).Info() })
 	if !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrCorrupt) {
 		t.Errorf("%v", err)

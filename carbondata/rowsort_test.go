@@ -15,6 +15,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -124,9 +125,7 @@ func order(a, b bool) int {
 func sortedRows(t *testing.T, s *rowSorter, rows [][]any) [][]any {
 	t.Helper()
 	for _, row := range rows {
-		if err := s.add(row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.add(row))
 		if s.used > s.memory {
 			t.Fatalf("%d bytes in memory, limit %d", s.used, s.memory)
 		}
@@ -192,9 +191,7 @@ func TestSortMergesRunsInSeveralPasses(t *testing.T) {
 	s := newRowSorter(columns, []int{0}, minSortMemory, t.TempDir())
 	defer s.close()
 	for _, row := range rows {
-		if err := s.add(row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.add(row))
 	}
 	first, before := s.file, len(s.runs)
 	if before < 50 {
@@ -224,9 +221,7 @@ func TestSortLeavesNoFilesOfACallerThatStops(t *testing.T) {
 		defer s.close()
 		defer func() { recover() }()
 		for _, row := range randomSortRows(r, sortTestColumns, 2000) {
-			if err := s.add(row); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.add(row))
 		}
 		if s.file == nil {
 			t.Fatal("nothing was written to a file")
@@ -268,9 +263,7 @@ func TestSortReportsDamagedFiles(t *testing.T) {
 	for range 60 {
 		s := newRowSorter(sortTestColumns, []int{0, 1}, minSortMemory, t.TempDir())
 		for _, row := range rows {
-			if err := s.add(row); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.add(row))
 		}
 		var b [1]byte
 		at := r.Int64N(s.file.size)
@@ -297,9 +290,7 @@ func TestSortReadsNoMoreThanAFrame(t *testing.T) {
 	s := newRowSorter([]Column{{Name: "n", Type: Long}}, []int{0}, minSortMemory, t.TempDir())
 	defer s.close()
 	for i := 0; s.file == nil || len(s.runs) < 2; i++ {
-		if err := s.add([]any{int64(i)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.add([]any{int64(i)}))
 	}
 	s.file.WriteAt([]byte{0xff, 0xff, 0xff, 0x7f}, s.runs[1].from)
 	var err error
@@ -316,10 +307,7 @@ func TestRowsAreDecodedFromAnyBytes(t *testing.T) {
 	r := seedtest.Rand(t)
 	code := newRowCode(sortTestColumns, []int{0, 3, 5})
 	for _, row := range randomSortRows(r, sortTestColumns, 300) {
-		b, err := code.appendRow(nil, row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(code.appendRow(nil, row))(t)
 		for n := range b {
 			if _, err := code.row(b[:n]); !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("the first %d of %d bytes: %v", n, len(b), err)

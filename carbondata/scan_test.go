@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -28,10 +29,7 @@ func smallFolders(t *testing.T, f func(t *testing.T, g goldenFolder, table *Tabl
 		if g.Rows > 5000 {
 			t.Skip("large")
 		}
-		table, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Open(dir))(t)
 		defer table.Close()
 		f(t, g, table)
 	})
@@ -63,10 +61,7 @@ func TestProjectionReturnsTheNamedColumns(t *testing.T) {
 }
 
 func TestUnknownColumnIsRefused(t *testing.T) {
-	table, err := Open(goldenDir(t) + "/one-row")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(goldenDir(t) + "/one-row"))(t)
 	defer table.Close()
 	for _, err := range table.Rows(context.Background(), ScanOptions{Columns: []string{"nothing"}}) {
 		if !errors.Is(err, ErrNoColumn) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -52,10 +53,7 @@ func cellValue(t *testing.T, c *Column, v *batch.Vector, i int) any {
 	}
 	child := &c.Children[0]
 	element, _ := child.TableType()
-	parts, err := schema.ArrayElements(nil, element.Type, cell)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(schema.ArrayElements(nil, element.Type, cell))(t)
 	values := make([]any, len(parts))
 	for k, part := range parts {
 		one := &batch.Vector{Type: element.Type}
@@ -67,10 +65,7 @@ func cellValue(t *testing.T, c *Column, v *batch.Vector, i int) any {
 
 // batchRows returns the rows of a scan in batches, as Rows returns them.
 func batchRows(t *testing.T, table *Table, o ScanOptions, schema []Column) (rows [][]any, s *Scanner) {
-	s, err := table.Scan(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(table.Scan(t.Context(), o))(t)
 	defer s.Close()
 	for s.Next() {
 		b := s.Batch()
@@ -99,9 +94,7 @@ func batchRows(t *testing.T, table *Table, o ScanOptions, schema []Column) (rows
 			}
 		}
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Err())
 	return rows, s
 }
 
@@ -114,10 +107,7 @@ func TestBatchesHaveTheRows(t *testing.T) {
 		filters := []Filter{{}}
 		golden := goldenFilters(t, dir)
 		for i := 0; i < len(golden); i += stride {
-			f, err := ParseFilter(golden[i].Filter)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(ParseFilter(golden[i].Filter))(t)
 			filters = append(filters, f)
 		}
 		for _, f := range filters {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // sdkDates runs Dates.java. It returns the lines that it prints.
@@ -82,10 +83,7 @@ func TestSDKPrintsTheSameDates(t *testing.T) {
 
 	columns := []Column{column("id", Int), column("d", Date), column("t", Timestamp)}
 	ours := filepath.Join(t.TempDir(), "ours")
-	w, err := Create(ours, columns, WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(ours, columns, WriterOptions{}))(t)
 	defer w.Abort()
 	var want []string // of ours
 	julian := map[int]string{}
@@ -115,18 +113,13 @@ func TestSDKPrintsTheSameDates(t *testing.T) {
 		}
 		want = append(want, fmt.Sprintf("%d\t%s\tnull", i, date), fmt.Sprintf("%d\tnull\t%s%s", i, date, afterMidnight))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	if len(julian) < 12 || refused < 11 {
 		t.Errorf("%d dates of the Julian calendar only, %d refused ones of the other", len(julian), refused)
 	}
 	compareLines(t, "rows of ours", sdkDates(t, check, "", "print", ours), want)
 
-	table, err := Open(theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(theirs))(t)
 	defer table.Close()
 	for i, line := range printed {
 		n := 0

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // sdkReader is a running program with the reader of CarbonData's SDK: tools/carbondata/check of the
@@ -32,17 +34,9 @@ func newSDKReader(t *testing.T, check string) *sdkReader {
 	t.Helper()
 	cmd := sdkProgram(t, check, "Judge.java")
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		io.Copy(io.Discard, out)
@@ -61,10 +55,7 @@ func sdkProgram(t *testing.T, check, source string, arguments ...string) *exec.C
 	if out, err := exec.Command(check).CombinedOutput(); !strings.Contains(string(out), "usage") {
 		t.Fatalf("%s: %v: %s", check, err, out)
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := must.Get(os.UserCacheDir())(t)
 	built, err := filepath.Glob(filepath.Join(cache, "oribi-carbondata", "*", "done"))
 	if err != nil || len(built) == 0 {
 		t.Fatalf("no build of %s in %s: %v", check, cache, err)
@@ -83,10 +74,7 @@ func sdkProgram(t *testing.T, check, source string, arguments ...string) *exec.C
 // changed returns when a file was changed.
 func changed(t *testing.T, name string) int64 {
 	t.Helper()
-	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(name))(t)
 	return info.ModTime().UnixNano()
 }
 
@@ -96,9 +84,7 @@ func (j *sdkReader) ask(args ...string) (lines []string, refused string) {
 	j.t.Helper()
 	timer := time.AfterFunc(readerMost, func() { j.process.Kill() })
 	defer timer.Stop()
-	if _, err := io.WriteString(j.in, strings.Join(args, "\t")+"\n"); err != nil {
-		j.t.Fatal(err)
-	}
+	must.Get(io.WriteString(j.in, strings.Join(args, "\t")+"\n"))(j.t)
 	for {
 		line, err := j.out.ReadString('\n')
 		if err != nil {

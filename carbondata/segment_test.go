@@ -11,30 +11,24 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // setSegment changes where segment 0 of a table is, of the files in Fact/Part0/Segment_0.
 func setSegment(t *testing.T, dir string, locations map[string]any) {
 	t.Helper()
-	b, err := json.Marshal(map[string]any{"locationMap": locations})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(map[string]any{"locationMap": locations}))(t)
 	writeFile(t, string(b), dir, "Metadata", "segments", "0_1700000100000.segment")
 }
 
 // moveTask moves a task's files of segment 0 to another folder.
 func moveTask(t *testing.T, dir, task, to string) {
 	t.Helper()
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(to, 0o755))
 	for _, name := range []string{task + "_batchno0-0-0-1700000100000.carbonindex",
 		"part-0-" + task + "_batchno0-0-0-1700000100000.snappy.carbondata"} {
-		if err := os.Rename(filepath.Join(dir, "Fact", "Part0", "Segment_0", name),
-			filepath.Join(to, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(filepath.Join(dir, "Fact", "Part0", "Segment_0", name),
+			filepath.Join(to, name)))
 	}
 }
 
@@ -149,17 +143,12 @@ func TestMergedIndexWithOthers(t *testing.T) {
 	setSegment(t, dir, map[string]any{"/Fact/Part0/Segment_0": folder(true, []string{indexName("0")})})
 	f := folder(true, []string{"0_batchno0-0-1-1700000101000.carbonindex", indexName("1")})
 	f["mergeFileName"] = "1_1700000101000.carbonindexmerge"
-	b, err := json.Marshal(map[string]any{"locationMap": map[string]any{"/Fact/Part0/Segment_1": f}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(map[string]any{"locationMap": map[string]any{"/Fact/Part0/Segment_1": f}}))(t)
 	writeFile(t, string(b), dir, "Metadata", "segments", "1_1795265262559.segment")
 	if n, err := readTable(dir); n != 680 || err != nil {
 		t.Errorf("%d rows, %v, want 680", n, err)
 	}
-	if err := os.Remove(filepath.Join(segment, indexName("1"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(segment, indexName("1"))))
 	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("without an index file that is not merged: %d rows, %v", n, err)
 	}
@@ -170,13 +159,8 @@ func setStatus(t *testing.T, dir string, edit func(segments []map[string]any) []
 	t.Helper()
 	editFile(t, filepath.Join(dir, "Metadata", "tablestatus"), func(b []byte) []byte {
 		var segments []map[string]any
-		if err := json.Unmarshal(b, &segments); err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal(edit(segments))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(b, &segments))
+		b = must.Get(json.Marshal(edit(segments)))(t)
 		return b
 	})
 }
@@ -225,15 +209,11 @@ func TestSegmentsWithoutSegmentFile(t *testing.T) {
 	if _, rows := tableRows(t, dir); !reflect.DeepEqual(rows, want) {
 		t.Errorf("with old index files: %d rows, want %d, or others", len(rows), len(want))
 	}
-	if err := os.RemoveAll(zero); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(zero))
 	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("without the folder: %d rows, %v", n, err)
 	}
-	if err := os.Mkdir(zero, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(zero, 0o755))
 	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("with an empty folder: %d rows, %v", n, err)
 	}
@@ -243,10 +223,8 @@ func TestSegmentsWithoutSegmentFile(t *testing.T) {
 // time would, and files of an update that failed.
 func TestUpdatedSegmentWithoutSegmentFile(t *testing.T) {
 	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
-	if err := os.CopyFS(filepath.Join(dir, "Fact", "Part0", "Segment_0"),
-		os.DirFS(filepath.Join(goldenDir(t), "table/db/t/Fact/Part0/Segment_3"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join(dir, "Fact", "Part0", "Segment_0"),
+		os.DirFS(filepath.Join(goldenDir(t), "table/db/t/Fact/Part0/Segment_3"))))
 	for name, c := range map[string]struct {
 		start, end any
 		rows       int

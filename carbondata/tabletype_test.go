@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -14,9 +15,7 @@ import (
 func tableColumn(t *testing.T, name, typ string) schema.Column {
 	t.Helper()
 	c := schema.Column{Name: name, Nullable: true}
-	if err := c.ParseTypeName(typ); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.ParseTypeName(typ))
 	return c
 }
 
@@ -91,10 +90,7 @@ func TestAppendBatchNamesTheRefusedRow(t *testing.T) {
 				o.SortColumns = []string{"id"}
 			}
 			dir := filepath.Join(t.TempDir(), "out")
-			w, err := Create(dir, columns, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(Create(dir, columns, o))(t)
 			b := batch.New(table, 3)
 			b.Selection = batch.MakeBitmap(3)
 			b.Selection.Set(0)
@@ -107,7 +103,7 @@ func TestAppendBatchNamesTheRefusedRow(t *testing.T) {
 				t.Fatalf("%s: %v", c.typ, err)
 			}
 			b.Columns[1].SetCell(2, c.bad)
-			err = w.AppendBatch(b)
+			err := w.AppendBatch(b)
 			bad, ok := errors.AsType[*RowError](err)
 			if !ok || bad.Row != 2 || bad.Column != "c" || !strings.Contains(bad.Err.Error(), c.want) {
 				t.Errorf("%s, sorted %t: %v, want row 2, column c: %s", c.typ, sorted, err, c.want)
@@ -129,10 +125,7 @@ func TestFootersHaveProperties(t *testing.T) {
 	dir := writeFolder(t, []Column{column("a", Int)},
 		WriterOptions{WrittenBy: "test", Properties: map[string]string{"some.key": "é", "written_by": "else"}},
 		[][]any{{int32(1)}})
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	if p := table.Files()[0].Properties; len(p) != 3 || p["some.key"] != "é" || p["written_by"] != "test" ||
 		p["version"] != table.Files()[0].Writer {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // copyFolder copies what CarbonData wrote of a golden folder, but no locks, into a new one.
@@ -86,10 +88,7 @@ func checkOneDamage(t *testing.T, dir string, d damage) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%s: %v", d.file, err)
 	}
-	old, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.ReadFile(paths[0]))(t)
 	b := d.change(old)
 	if bytes.Equal(b, old) {
 		t.Fatal("nothing was changed")
@@ -155,9 +154,7 @@ func TestFilesThatNoSegmentNamesAreIgnored(t *testing.T) {
 		if len(paths) != 1 {
 			t.Fatal(file, paths)
 		}
-		if err := os.WriteFile(paths[0], []byte("garbage"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(paths[0], []byte("garbage"), 0o644))
 		if n, err := readTable(dir); n != 680 || err != nil {
 			t.Errorf("garbage in %s: %d rows, %v, want 680", file, n, err)
 		}
@@ -166,9 +163,7 @@ func TestFilesThatNoSegmentNamesAreIgnored(t *testing.T) {
 
 func TestOpenRefusesTwoTables(t *testing.T) {
 	dir := copyFolder(t, "table")
-	if err := os.CopyFS(filepath.Join(dir, "db", "u"), os.DirFS(filepath.Join(dir, "db", "t"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join(dir, "db", "u"), os.DirFS(filepath.Join(dir, "db", "t"))))
 	if _, err := readTable(dir); err == nil || !strings.Contains(err.Error(), "more than one table") ||
 		errors.Is(err, ErrUnsupported) {
 		t.Errorf("two tables below the folder: %v", err)

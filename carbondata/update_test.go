@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // deletion is a change to the golden table: rows of one data file that are deleted.
@@ -27,9 +28,7 @@ const pageRowsOfTable = 100
 
 func writeFile(t *testing.T, content string, path ...string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(path...), []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(path...), []byte(content), 0o644))
 }
 
 // writeDelta writes a file of deleted rows.
@@ -42,10 +41,7 @@ func writeDelta(t *testing.T, dir, block, time string, rows []int) {
 		}
 		pages[key]["deletedRows"] = append(pages[key]["deletedRows"].([]int), row%pageRowsOfTable)
 	}
-	b, err := json.Marshal(map[string]any{"blockletDetailsMap": pages, "blockName": block})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(map[string]any{"blockletDetailsMap": pages, "blockName": block}))(t)
 	writeFile(t, string(b), dir, block+"-"+time+deleteSuffix)
 }
 
@@ -69,10 +65,7 @@ func deletedTable(t *testing.T, list []deletion) (dir string) {
 		}
 		entries = append(entries, e)
 	}
-	b, err := json.Marshal(entries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(entries))(t)
 	writeFile(t, string(b), dir, "Metadata", "tableupdatestatus-1700000200000")
 	editFile(t, filepath.Join(dir, "Metadata", "tablestatus"),
 		replace(`"loadName":"0"`, `"loadName":"0","updateStatusFileName":"tableupdatestatus-1700000200000"`))
@@ -207,10 +200,8 @@ func TestDamagedUpdateStatusIsRefused(t *testing.T) {
 func TestStatusWithVersions(t *testing.T) {
 	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
 	meta := filepath.Join(dir, "Metadata")
-	if err := os.Rename(filepath.Join(meta, "tablestatus"),
-		filepath.Join(meta, "tablestatus_1700000300000")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(meta, "tablestatus"),
+		filepath.Join(meta, "tablestatus_1700000300000")))
 	writeFile(t, "garbage", meta, "tablestatus_999999999999")       // older
 	writeFile(t, "garbage", meta, "tablestatus_1c5e-not-a-version") // of an unfinished change
 	writeFile(t, "garbage", meta, "tablestatus.history")
@@ -233,10 +224,7 @@ func TestStatusWithVersions(t *testing.T) {
 func TestSegmentStatus(t *testing.T) {
 	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
 	path := filepath.Join(dir, "Metadata", "tablestatus")
-	status, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := must.Get(os.ReadFile(path))(t)
 	check := func(old, new string, want int) {
 		t.Helper()
 		writeFile(t, strings.Replace(string(status), old, new, 1), path)

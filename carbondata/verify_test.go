@@ -13,15 +13,13 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 func TestGoldenVerify(t *testing.T) {
 	goldenFolders(t, func(t *testing.T, g goldenFolder, dir string) {
-		table, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Open(dir))(t)
 		defer table.Close()
 		if err := table.Verify(context.Background()); err != nil {
 			t.Error(err)
@@ -73,9 +71,7 @@ func TestVerifyFindsWrongFooters(t *testing.T) {
 		}
 		return f.columns[i].first
 	}
-	if err := verifyFile(editFooter(t, data, func(anyStruct) {})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, verifyFile(editFooter(t, data, func(anyStruct) {})))
 	for name, c := range map[string]struct {
 		column string
 		change func(lo, hi *[]byte, present *any)
@@ -145,10 +141,7 @@ func TestVerifyFindsWrongPageBounds(t *testing.T) {
 	for i, at := range b.offsets {
 		col := &f.columns[i]
 		head := data[at : at+int64(b.lengths[i])]
-		c, err := parseChunk(head, at+int64(len(head)), b.end(i, f.dimensions), b.pages)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(parseChunk(head, at+int64(len(head)), b.end(i, f.dimensions), b.pages))(t)
 		for p := range c.pages {
 			lo, _, present := c.pages[p].bounds.of(0)
 			if !present || len(lo) == 0 || col.Type == Float || col.Type == Double {
@@ -175,10 +168,7 @@ func TestVerifyFindsUnusedWords(t *testing.T) {
 	f := openBytes(t, data)
 	b := &f.blocklets[0]
 	for i := range b.offsets {
-		c, err := f.readChunk(b, i, &memory{left: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(f.readChunk(b, i, &memory{left: 1 << 20}))(t)
 		if c.dictionary == nil {
 			continue
 		}
@@ -241,10 +231,7 @@ func TestVerifyOfChangedFolders(t *testing.T) {
 		var paths []string
 		for _, pattern := range []string{"*.carbon*", "db/t/Fact/Part0/*/*.carbon*",
 			"db/t/Metadata/*", "db/t/Metadata/segments/*"} {
-			more, err := filepath.Glob(filepath.Join(dir, pattern))
-			if err != nil {
-				t.Fatal(err)
-			}
+			more := must.Get(filepath.Glob(filepath.Join(dir, pattern)))(t)
 			paths = append(paths, more...)
 		}
 		problems := 0
@@ -256,9 +243,7 @@ func TestVerifyOfChangedFolders(t *testing.T) {
 			}
 			changed := bytes.Clone(good)
 			changed[r.IntN(len(changed))] ^= 1 << r.IntN(8)
-			if err := os.WriteFile(path, changed, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, changed, 0o644))
 			if table, err := Open(dir); err != nil {
 				problems++
 			} else {
@@ -269,9 +254,7 @@ func TestVerifyOfChangedFolders(t *testing.T) {
 				}
 				table.Close()
 			}
-			if err := os.WriteFile(path, good, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, good, 0o644))
 		}
 		if problems < rounds/8 {
 			t.Errorf("%s: only %d of %d changes were found", folder, problems, rounds)

@@ -8,26 +8,20 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // longRows writes a folder of pages of ten rows of a number and a text, and returns it with the
 // bytes that its pages of text become, without those that are free.
 func longRows(t *testing.T, pages, length int) (folder string, bytes int64) {
 	folder = filepath.Join(t.TempDir(), "folder")
-	w, err := Create(folder, []Column{{Name: "n", Type: Long}, {Name: "text", Type: Varchar}},
-		WriterOptions{Compressor: nameZstd, PageRows: 10, NoLocalDictionary: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(folder, []Column{{Name: "n", Type: Long}, {Name: "text", Type: Varchar}},
+		WriterOptions{Compressor: nameZstd, PageRows: 10, NoLocalDictionary: true}))(t)
 	defer w.Abort()
 	for i := range 10 * pages {
-		if err := w.Append([]any{int64(i), fmt.Sprint(i%10) + strings.Repeat("x", length-1)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append([]any{int64(i), fmt.Sprint(i%10) + strings.Repeat("x", length-1)}))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return folder, int64(10 * pages * (longLengthLen + length - cellWork))
 }
 
@@ -36,10 +30,7 @@ func longRows(t *testing.T, pages, length int) (folder string, bytes int64) {
 func TestScansCountWhatTheyUncompress(t *testing.T) {
 	const pages, length = 12, 2000
 	folder, bytes := longRows(t, pages, length)
-	table, err := Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(folder))(t)
 	defer table.Close()
 	f := table.files[0].File
 	limit := f.newWork().left.Load()

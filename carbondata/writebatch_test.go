@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -44,10 +45,7 @@ func TestBatchesAreWrittenAsRows(t *testing.T) {
 			o.SortColumns = []string{"last"} // in any order
 		}
 		dir := filepath.Join(t.TempDir(), "batches")
-		w, err := Create(dir, r.columns, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Create(dir, r.columns, o))(t)
 		defer w.Abort()
 		var rows [][]any
 		for range 3 {
@@ -67,9 +65,7 @@ func TestBatchesAreWrittenAsRows(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		other := writeFolder(t, r.columns, o, rows)
 		if differ := differentFile(t, dir, other); differ != "" {
 			t.Fatalf("seed %d: %s differs", seed, differ)
@@ -85,14 +81,8 @@ func differentFile(t *testing.T, dir, other string) string {
 		t.Fatalf("files %q, want %q", names, want)
 	}
 	for _, name := range names {
-		a, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := os.ReadFile(filepath.Join(other, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
+		b := must.Get(os.ReadFile(filepath.Join(other, name)))(t)
 		if !bytes.Equal(a, b) {
 			return name
 		}
@@ -117,28 +107,19 @@ func TestProcessorsDoNotChangeFiles(t *testing.T) {
 		first := ""
 		withProcs(func(procs int) {
 			dir := filepath.Join(t.TempDir(), "out")
-			w, err := Create(dir, columns,
-				WriterOptions{Compressor: compressor, BlockletBytes: 100_000, Task: "1", Time: time.UnixMilli(1)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(Create(dir, columns,
+				WriterOptions{Compressor: compressor, BlockletBytes: 100_000, Task: "1", Time: time.UnixMilli(1)}))(t)
 			defer w.Abort()
 			for range 3 {
-				if err := w.AppendBatch(b); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.AppendBatch(b))
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Close())
 			if first == "" {
 				first = dir
 			} else if differ := differentFile(t, dir, first); differ != "" {
 				t.Errorf("%s, %d processors: %s differs", compressor, procs, differ)
 			}
-			if w, err = Create(dir+"2", columns, WriterOptions{Compressor: compressor}); err != nil {
-				t.Fatal(err)
-			}
+			w = must.Get(Create(dir+"2", columns, WriterOptions{Compressor: compressor}))(t)
 			defer w.Abort()
 			if err := w.AppendBatch(b); err != nil { // from now on, b has more text than a
 				t.Fatal(err)
@@ -166,17 +147,10 @@ func TestBatchesOfNarrowerIntegers(t *testing.T) {
 	}
 	b.Columns[3].SetCell(0, []byte{0xff, 0xff, 0xff, 0xff})
 	dir := filepath.Join(t.TempDir(), "out")
-	w, err := Create(dir, columns, WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(dir, columns, WriterOptions{}))(t)
 	defer w.Abort()
-	if err := w.AppendBatch(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.AppendBatch(b))
+	must.Do(t, w.Close())
 	wantRows(t, readFolder(t, dir),
 		[][]any{{int16(255), int16(-1), int32(65535), int64(1<<32 - 1), int64(1<<63 - 1)}, {nil, nil, nil, nil, nil}})
 }
@@ -208,10 +182,7 @@ func TestAppendBatchRefuses(t *testing.T) {
 		{column("c", Struct, column("f", Int)), array(schema.Int32), nil, "for STRUCT"},
 	} {
 		parent := t.TempDir()
-		w, err := Create(filepath.Join(parent, "out"), []Column{c.column}, WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Create(filepath.Join(parent, "out"), []Column{c.column}, WriterOptions{}))(t)
 		b := batch.New([]schema.Column{c.typ}, 1)
 		if c.typ.Type == schema.Array {
 			b.Columns[0] = batch.NewArrays(c.typ.Element)
@@ -219,7 +190,7 @@ func TestAppendBatchRefuses(t *testing.T) {
 		} else {
 			b.Columns[0].SetCell(0, c.cell)
 		}
-		err = w.AppendBatch(b)
+		err := w.AppendBatch(b)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `column "c": `) {
 			t.Errorf("%s: %v\nwant %q", c.column.TypeName(), err, c.want)
 		}

@@ -9,15 +9,13 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // goldenRows returns columns and rows of a golden folder.
 func goldenRows(tb testing.TB, folder string) (columns []Column, rows [][]any) {
-	table, err := Open(filepath.Join(goldenDir(tb), folder))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	table := must.Get(Open(filepath.Join(goldenDir(tb), folder)))(tb)
 	defer table.Close()
 	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // encodersOf returns the encoders of all pages of a chunk in the one data file of a folder, with
@@ -182,11 +184,8 @@ func TestPagesEndAtTheirMemory(t *testing.T) {
 // TestWriterNeedsMemoryForOneBlocklet writes 24 MB of random bytes in blocklets of 1 MiB.
 func TestWriterNeedsMemoryForOneBlocklet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	w, err := Create(dir, []Column{column("b", Binary)},
-		WriterOptions{PageRows: 100, BlockletBytes: 1 << 20, FileBytes: 5 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(dir, []Column{column("b", Binary)},
+		WriterOptions{PageRows: 100, BlockletBytes: 1 << 20, FileBytes: 5 << 20}))(t)
 	defer w.Abort()
 	heap := func() int64 {
 		var m runtime.MemStats
@@ -199,16 +198,12 @@ func TestWriterNeedsMemoryForOneBlocklet(t *testing.T) {
 	b := make([]byte, 1000)
 	for i := range 24_000 {
 		r.Read(b)
-		if err := w.Append([]any{b}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append([]any{b}))
 		if i%1000 == 0 {
 			most = max(most, heap()-base)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	if limit := int64(4 << 20); most > limit {
 		t.Errorf("%d bytes of memory", most)
 	}

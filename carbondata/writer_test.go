@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // column makes a column.
@@ -27,29 +28,21 @@ func column(name string, typ Type, children ...Column) Column {
 func writeFolder(t *testing.T, columns []Column, o WriterOptions, rows [][]any) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	w, err := Create(dir, columns, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(dir, columns, o))(t)
 	defer w.Abort()
 	for i, row := range rows {
 		if err := w.Append(row); err != nil {
 			t.Fatalf("row %d: %v", i, err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return dir
 }
 
 // readFolder returns the rows of a folder as JSON, and checks its index.
 func readFolder(t *testing.T, dir string) (lines []string) {
 	t.Helper()
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	if err := table.Verify(context.Background()); err != nil {
 		t.Error(err)
@@ -80,10 +73,7 @@ func wantRows(t *testing.T, got []string, want [][]any) {
 
 func namesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -120,10 +110,7 @@ func TestWriterCreatesNothingBeforeClose(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "out")
 	create := func() *Writer {
-		w, err := Create(dir, []Column{column("a", Int)}, WriterOptions{PageRows: 1, BlockletBytes: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Create(dir, []Column{column("a", Int)}, WriterOptions{PageRows: 1, BlockletBytes: 1}))(t)
 		return w
 	}
 	w := create()
@@ -132,9 +119,7 @@ func TestWriterCreatesNothingBeforeClose(t *testing.T) {
 	}
 	w = create()
 	for range 3 {
-		if err := w.Append([]any{int32(1)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append([]any{int32(1)}))
 	}
 	if err := w.Abort(); err != nil {
 		t.Error(err)
@@ -149,12 +134,8 @@ func TestWriterCreatesNothingBeforeClose(t *testing.T) {
 		t.Errorf("files %q", got)
 	}
 	w = create()
-	if err := w.Append([]any{int32(1)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append([]any{int32(1)}))
+	must.Do(t, os.Mkdir(dir, 0o700))
 	if err := w.Close(); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Close with an existing folder: %v", err)
 	}
@@ -288,27 +269,20 @@ func TestAppendRefusesValues(t *testing.T) {
 		{pairs, nil, []any{[]any{"a", nil}, nil}, "element 1: NULL instead of a pair"},
 	} {
 		dir := filepath.Join(t.TempDir(), "out")
-		w, err := Create(dir, []Column{column("id", Int), c.column}, WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Create(dir, []Column{column("id", Int), c.column}, WriterOptions{}))(t)
 		defer w.Abort()
 		if err := w.Append([]any{int32(1), c.good}); err != nil {
 			t.Errorf("%s: %v", c.column.TypeName(), err)
 		}
-		err = w.Append([]any{int32(2), c.bad})
+		err := w.Append([]any{int32(2), c.bad})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `column "c": `) {
 			t.Errorf("%s: %v\nwant %q", c.column.TypeName(), err, c.want)
 		}
 		if err := w.Append([]any{int32(3)}); err == nil || !strings.Contains(err.Error(), "1 values for 2 columns") {
 			t.Errorf("a short row: %v", err)
 		}
-		if err := w.Append([]any{int32(4), c.good}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append([]any{int32(4), c.good}))
+		must.Do(t, w.Close())
 		wantRows(t, readFolder(t, dir), [][]any{{int32(1), c.good}, {int32(4), c.good}})
 	}
 }
@@ -332,10 +306,7 @@ func TestWriterSorts(t *testing.T) {
 		o := WriterOptions{SortColumns: []string{"s", "n"}, InvertedIndex: []string{"s"}, PageRows: 128,
 			BlockletBytes: 1, FileBytes: 5000, SortMemory: 100 << 10, TempDir: t.TempDir()}
 		dir := writeFolder(t, columns, o, rows)
-		table, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Open(dir))(t)
 		defer table.Close()
 		last, count := int64(math.MinInt64), 0
 		for row, err := range table.Rows(context.Background(), ScanOptions{}) {

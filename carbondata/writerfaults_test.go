@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -19,9 +20,7 @@ func TestFailedWritesLeaveNothing(t *testing.T) {
 	for _, when := range []faultfs.When{faultfs.Before, faultfs.Middle, faultfs.After} {
 		for n := 0; ; n++ {
 			mem := vfs.NewMem()
-			if err := mem.Mkdir("/d"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, mem.Mkdir("/d"))
 			disk := faultfs.New(mem)
 			fault := disk.Fail(faultfs.Rule{Ops: faultfs.Changes, Skip: n, When: when})
 			err := func() error {
@@ -59,18 +58,12 @@ func TestFailedWritesLeaveNothing(t *testing.T) {
 // TestAbortTriesAgain removes files that a failed call could not remove.
 func TestAbortTriesAgain(t *testing.T) {
 	mem := vfs.NewMem()
-	if err := mem.Mkdir("/d"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mem.Mkdir("/d"))
 	disk := faultfs.New(mem)
-	w, err := create(faultyFS{disk}, "/d/out", []Column{column("a", Int)}, WriterOptions{PageRows: 1, BlockletBytes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(
+		create(faultyFS{disk}, "/d/out", []Column{column("a", Int)}, WriterOptions{PageRows: 1, BlockletBytes: 1}))(t)
 	disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Sync, faultfs.Remove}, Times: 2})
-	if err := w.Append([]any{int32(1)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append([]any{int32(1)}))
 	if err := w.Close(); err == nil {
 		t.Error("Close succeeded")
 	}

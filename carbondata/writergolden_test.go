@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -32,10 +33,8 @@ type goldenInfo struct {
 // by which the rows are not sorted are left out, and so are inverted indexes that are faulty.
 func goldenOptions(t *testing.T, dir string, table *Table) WriterOptions {
 	var info goldenInfo
-	if err := json.Unmarshal([]byte(strings.Join(corpustest.Lines(t, filepath.Join(dir, "info.json")), "\n")),
-		&info); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(strings.Join(corpustest.Lines(t, filepath.Join(dir, "info.json")), "\n")),
+		&info))
 	s := info.Settings
 	number := func(text string, zero, unit int64) int64 {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -72,42 +71,26 @@ func goldenOptions(t *testing.T, dir string, table *Table) WriterOptions {
 
 // rewrite writes the rows of a golden folder with its options.
 func rewrite(t *testing.T, dir string) string {
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	out := filepath.Join(t.TempDir(), "out")
-	w, err := Create(out, table.Schema(), goldenOptions(t, dir, table))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(out, table.Schema(), goldenOptions(t, dir, table)))(t)
 	defer w.Abort()
 	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Append(row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(row))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return out
 }
 
 // equalFolders compares rows and schemas.
 func equalFolders(t *testing.T, got, want string) {
-	a, err := Open(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Open(got))(t)
 	defer a.Close()
-	b, err := Open(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(Open(want))(t)
 	defer b.Close()
 	if err := a.Verify(context.Background()); err != nil {
 		t.Error(err)
@@ -165,14 +148,8 @@ type fileFacts struct {
 }
 
 func readFacts(t *testing.T, path string) (facts fileFacts) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := OpenFile(&block.Memory{Bytes: b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(path))(t)
+	f := must.Get(OpenFile(&block.Memory{Bytes: b}))(t)
 	for _, c := range readMessage(&thriftReader{b: b})[headerColumns].([]any) {
 		facts.chunks = append(facts.chunks, chunkFacts{schema: c.(message)})
 	}
@@ -181,10 +158,7 @@ func readFacts(t *testing.T, path string) (facts fileFacts) {
 		bl := &f.blocklets[n]
 		facts.footer += fmt.Sprint(" ", bl.pageRows)
 		for i := range bl.offsets {
-			c, err := f.readChunk(bl, i, &memory{left: 1 << 30})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(f.readChunk(bl, i, &memory{left: 1 << 30}))(t)
 			m := readMessage(&thriftReader{b: b[bl.offsets[i]:]})
 			for p, page := range m[chunkPages].([]any) {
 				facts.chunks[i].pages = append(facts.chunks[i].pages,
@@ -197,10 +171,7 @@ func readFacts(t *testing.T, path string) (facts fileFacts) {
 
 func readPageFacts(t *testing.T, file []byte, h *pageHeader, m message, coded bool) pageFacts {
 	unpack := func(b []byte) []byte {
-		u, err := decompress(nil, h.compressor, b, 1<<30)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(decompress(nil, h.compressor, b, 1<<30))(t)
 		return u
 	}
 	body := file[h.offset:]
@@ -275,20 +246,14 @@ func TestWriterWritesGoldenFolders(t *testing.T) {
 }
 
 func dataFiles(t *testing.T, dir string) []string {
-	files, err := filepath.Glob(filepath.Join(dir, "*"+dataSuffix))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(dir, "*"+dataSuffix)))(t)
 	return files
 }
 
 // dataBytes returns the size of all data files.
 func dataBytes(t *testing.T, dir string) (n int64) {
 	for _, name := range dataFiles(t, dir) {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(name))(t)
 		n += info.Size()
 	}
 	return n

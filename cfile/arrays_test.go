@@ -20,6 +20,7 @@ import (
 	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -79,9 +80,7 @@ func (g *goldenFile) arraysOf(t *testing.T, dir string, typ schema.Type) []*arra
 	var cells []*arrayCell
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, g.Values)) {
 		var texts []json.RawMessage
-		if err := json.Unmarshal([]byte(line), &texts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &texts))
 		if texts == nil {
 			cells = append(cells, nil)
 			continue
@@ -129,10 +128,7 @@ func readGoldenArrays(t *testing.T, dir string, g *goldenFile, id block.ID) {
 	cells := g.arraysOf(t, dir, typ)
 	src := load(t, filepath.Join(dir, g.Name+".cfile"), id)
 	for _, o := range []ReaderOptions{{Arrays: true}, {Arrays: true, Cache: cache.New(1 << 20)}} {
-		r, err := Open(src, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Open(src, o))(t)
 		info := r.Info()
 		if info.Type != typ || info.Encoding.String() != g.Encoding || info.Compression.String() != g.Compression ||
 			info.Nullable != g.Nullable || info.Checksums != g.Checksums || !info.Array {
@@ -140,9 +136,7 @@ func readGoldenArrays(t *testing.T, dir string, g *goldenFile, id block.ID) {
 		}
 		checkArrays(t, r, cells, 4096)
 		checkArrays(t, r, cells, 7)
-		if err := r.Verify(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Verify())
 		blocks, err := r.BlockPointers()
 		if err != nil || len(blocks) != g.DataBlocks {
 			t.Fatalf("%d data cblocks, want %d: %v", len(blocks), g.DataBlocks, err)
@@ -226,9 +220,7 @@ func TestArraysRoundTrip(t *testing.T) {
 					checkArrays(t, r, cells, 4096)
 					checkArrays(t, r, cells, 1+rng.IntN(60))
 					checkWindowsOfArrays(t, rng, r, cells)
-					if err := r.Verify(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, r.Verify())
 				})
 			}
 		}
@@ -238,16 +230,11 @@ func TestArraysRoundTrip(t *testing.T) {
 func writeArrays(t testing.TB, rng *rand.Rand, o WriterOptions, cells []*arrayCell) *block.Memory {
 	t.Helper()
 	out := &block.Memory{Number: 17}
-	w, err := NewWriter(out, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, o))(t)
 	v := arraysOf(o.Type, cells)
 	for from := 0; from < v.Len; {
 		to := min(v.Len, from+1+rng.IntN(100))
-		if err := w.appendRange(v, from, to); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.appendRange(v, from, to))
 		from = to
 	}
 	if err := w.Finish(); err != nil || w.Rows() != int64(len(cells)) || w.Bytes() != int64(len(out.Bytes)) {
@@ -327,10 +314,7 @@ func TestWriterRefusesInvalidArrays(t *testing.T) {
 		"NULL": cells(&arrayCell{{1}}, nil), "too long": cells(&long),
 		"no arrays": vectorOf(schema.Int8, [][]byte{{1}}),
 	} {
-		w, err := NewWriter(&block.Memory{}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(NewWriter(&block.Memory{}, o))(t)
 		if err := w.Append(v); !errors.Is(err, fault.ErrSchema) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -338,10 +322,7 @@ func TestWriterRefusesInvalidArrays(t *testing.T) {
 			t.Errorf("%s: Finish succeeded", name)
 		}
 	}
-	w, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true}))(t)
 	if err := w.Append(cells(&arrayCell{{1}})); !errors.Is(err, fault.ErrSchema) {
 		t.Errorf("arrays in a column of int8: %v", err)
 	}
@@ -368,9 +349,7 @@ func TestMalformedArrayProloguesAreRefused(t *testing.T) {
 	file := func(nullable bool, text string) error {
 		return readAll(arrayFile(nullable, 4, unhex(t, strings.NewReplacer(" ", "", "|", "").Replace(text))))
 	}
-	if err := file(true, good+values); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, file(true, good+values))
 	for name, text := range map[string]string{
 		"empty":                       "",
 		"elements cut short":          "80",

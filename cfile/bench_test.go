@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -55,10 +56,7 @@ func writeTo(t testing.TB, out *block.Memory, o WriterOptions, v *batch.Vector) 
 
 func open(t testing.TB, src block.Source, c *cache.Cache) *Reader {
 	t.Helper()
-	r, err := Open(src, ReaderOptions{Cache: c, Arrays: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(src, ReaderOptions{Cache: c, Arrays: true}))(t)
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -21,14 +22,8 @@ func TestExpectedCellsAreReadTogether(t *testing.T) {
 	o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression,
 		PositionalIndex: true, BlockBytes: 2048, Exact: true}
 	src := &tailed{Memory: writeAll(t, o, vectorOf(schema.Binary, cells))}
-	r, err := Open(src, ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := r.ordinalIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(src, ReaderOptions{}))(t)
+	x := must.Get(r.ordinalIndex())(t)
 	bytesOf := func(at, n int) (blocks int, size int64) { // the cblocks of cells [at, at+n)
 		from, to := x.find(uint32(at)), x.find(uint32(at+n-1))
 		return to - from + 1, x.blocks[to].end() - x.blocks[from].Offset
@@ -39,9 +34,7 @@ func TestExpectedCellsAreReadTogether(t *testing.T) {
 		at := rng.IntN(len(cells))
 		n := 1 + rng.IntN(min(len(cells)-at, 1+rng.IntN(8_000)))
 		c.Reset(r)
-		if err := c.Expect(batch.Ordinal(at), n+rng.IntN(2)*(len(cells)-at-n)/100); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Expect(batch.Ordinal(at), n+rng.IntN(2)*(len(cells)-at-n)/100))
 		src.reads = 0
 		got, err := c.ReadVector(batch.Ordinal(at), n, &v)
 		if err != nil || got != n {
@@ -67,9 +60,7 @@ func TestExpectedCellsAreReadTogether(t *testing.T) {
 	third := x.blocks[3]
 	src.Bytes[third.Offset+10]++
 	c.Reset(r)
-	if err := c.Expect(0, len(cells)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Expect(0, len(cells)))
 	if _, err := c.ReadVector(0, int(x.first[3]), &v); err != nil {
 		t.Errorf("before the damage: %v", err)
 	}
@@ -83,15 +74,9 @@ func TestExpectedCellsAreReadTogether(t *testing.T) {
 func TestColumnReaderReadsTheIndexOnce(t *testing.T) {
 	_, cells := randomKeyed(seedtest.Rand(t), 2_000)
 	src := &tailed{Memory: keyedFileOf(t, cells, 400).src.(*block.Memory)}
-	r, err := Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(100)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(100)}))(t)
 	src.reads = 0
-	x, err := r.ordinalIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(r.ordinalIndex())(t)
 	index := src.reads
 	v, c := batch.Vector{Type: schema.Binary}, r.NewColumnReader()
 	for _, expect := range []bool{false, true} {
@@ -100,9 +85,7 @@ func TestColumnReaderReadsTheIndexOnce(t *testing.T) {
 		const window = 20
 		for at := batch.Ordinal(0); int(at)+window <= len(cells); at += window {
 			if expect {
-				if err := c.Expect(at, window); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.Expect(at, window))
 			}
 			if n, err := c.ReadVector(at, window, &v); err != nil || n != window ||
 				!bytes.Equal(v.Bytes[0], cells[at]) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -79,9 +80,7 @@ func TestCellsBeyondTheCacheAllocateThemselves(t *testing.T) {
 			BlockBytes: 64 << 10, PositionalIndex: true}
 		r := open(t, writeAll(t, o, vectorOf(o.Type, cells)), cache.New(4096))
 		read := func(i int) {
-			if _, err := r.Cell(batch.Ordinal(i)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(r.Cell(batch.Ordinal(i)))(t)
 		}
 		read(0)
 		var before, after runtime.MemStats

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -43,15 +44,9 @@ func fewRanges(rng *rand.Rand, n int) batch.Bitmap {
 // checkUse fails if cblocks without a selected row were read, or others were not.
 func checkUse(t *testing.T, c *ColumnReader, counts *Counts, ord, n int, sel batch.Bitmap) {
 	t.Helper()
-	bs, err := c.r.blocks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bs := must.Get(c.r.blocks())(t)
 	for i := range bs {
-		b, err := c.load(bs, i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(c.load(bs, i))(t)
 		from := min(max(int(b.first)-ord, 0), n)
 		read := sel.AnyRange(from, min(max(int(b.first)+b.rows-ord, 0), n))
 		if used := counts.Blocks[i] == batch.BlockStored; used != read {
@@ -81,9 +76,7 @@ func TestCodesOfSelectedRowsReadOnlyTheirCBlocks(t *testing.T) {
 		sel := fewRanges(rng, min(n, codedRows-1000-ord))
 		sel = append(sel, make(batch.Bitmap, (n+63)/64)...)
 		var counts Counts
-		if err := c.Count(&counts, 0, batch.Ordinal(len(cells))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Count(&counts, 0, batch.Ordinal(len(cells))))
 		parts := make([]batch.Bitmap, len(words))
 		for k := range parts {
 			parts[k] = slices.Clone(sel)
@@ -105,9 +98,7 @@ func TestCodesOfSelectedRowsReadOnlyTheirCBlocks(t *testing.T) {
 		}
 		n = min(n, IndexRows, len(cells)-ord)
 		index, columns := make([]uint16, n), []IndexColumn{{Reader: c, Codes: codes}}
-		if err := indexer.Read(batch.Ordinal(ord), columns, sel, 0, codes.Bits, index); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, indexer.Read(batch.Ordinal(ord), columns, sel, 0, codes.Bits, index))
 		for i, got := range index {
 			if missing := got>>codes.Bits != 0; missing == sel.Get(i) ||
 				!missing && !bytes.Equal(words[got], cells[ord+i]) {

@@ -19,6 +19,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -164,10 +165,7 @@ func TestCblockOfAnotherFileIsDetected(t *testing.T) {
 	}
 	a, b := file(0), file(1000)
 	r := open(t, a, nil)
-	blocks, err := r.BlockPointers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	blocks := must.Get(r.BlockPointers())(t)
 	p := blocks[0]
 	copy(a.Bytes[p.Offset:p.end()], b.Bytes[p.Offset:p.end()])
 	if _, err := open(t, a, nil).Cell(0); !errors.Is(err, fault.ErrCorrupt) {
@@ -424,10 +422,7 @@ func TestFooterFieldsAreChecked(t *testing.T) {
 		footer := newFooter(&o, 0)
 		footer.PosidxInfo = &kudupb.BTreeInfoPB{RootBlock: b.node(false).message()}
 		c.change(footer)
-		tail, err := appendFooter(nil, footer, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tail := must.Get(appendFooter(nil, footer, true))(t)
 		_ = b.write(tail)
 		if _, err := Open(&b.out, ReaderOptions{Arrays: true}); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)

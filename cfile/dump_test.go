@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/dump"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -50,19 +51,12 @@ func TestDumpMatchesGolden(t *testing.T) {
 func checkDump(t *testing.T, name string, src *block.Memory) {
 	checkParts(t, src)
 	var got bytes.Buffer
-	if err := Dump(&got, src.Bytes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Dump(&got, src.Bytes))
 	path := filepath.Join("testdata", "dump", name+".txt")
 	if os.Getenv("ORIBI_REWRITE") != "" {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, got.Bytes(), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("the dump of %s is\n%s", name, got.Bytes())
 	}
@@ -91,31 +85,21 @@ func checkParts(t *testing.T, src *block.Memory) {
 		*to = append(*to, fmt.Sprintf("%d %d %x %s", depth, off, b, text))
 		return nil
 	}
-	if err := dumpTo(dump.NewFunc(func(l dump.Line) error {
+	must.Do(t, dumpTo(dump.NewFunc(func(l dump.Line) error {
 		return add(&want, l.Depth, l.Offset, l.Bytes,
 			l.Text)
-	}), src.Bytes); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(src, ReaderOptions{Arrays: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := r.ListCblocks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	}), src.Bytes))
+	r := must.Get(Open(src, ReaderOptions{Arrays: true}))(t)
+	all := must.Get(r.ListCblocks())(t)
 	parts := []Part{{Header: true}}
 	for _, c := range all {
 		parts = append(parts, Part{Cblock: c.Pointer})
 	}
 	for _, p := range append(parts, Part{Footer: true}) {
-		if err := r.Annotate(p,
+		must.Do(t, r.Annotate(p,
 			func(depth int, off int64, b []byte, meaning string) error {
 				return add(&got, depth, off, b, meaning)
-			}); err != nil {
-			t.Fatal(err)
-		}
+			}))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the parts are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -21,10 +22,7 @@ func TestCompactLongValuesAreReadInParts(t *testing.T) {
 		src := writeLong(t, values, length, nullable)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		r, err := Open(src, ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Open(src, ReaderOptions{}))(t)
 		c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Binary}
 		row, largest := 0, 0
 		for row < values {
@@ -69,12 +67,9 @@ func TestCompactLongValuesAreReadInParts(t *testing.T) {
 func TestCompactLongElementsAreRefused(t *testing.T) {
 	const length = 1 << 18
 	src := new(block.Memory)
-	w, err := NewWriter(src,
+	w := must.Get(NewWriter(src,
 		WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, Array: true,
-			BlockBytes: 16 << 20, RestartInterval: 1 << 20, PositionalIndex: true, Exact: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+			BlockBytes: 16 << 20, RestartInterval: 1 << 20, PositionalIndex: true, Exact: true}))(t)
 	v := batch.NewArrays(schema.Binary)
 	elements := make([][]byte, 300)
 	for i := range elements {
@@ -84,12 +79,8 @@ func TestCompactLongElementsAreRefused(t *testing.T) {
 		v.AppendArray(elements[at : at+4])
 	}
 	v.AppendArray(elements[100:])
-	if err := w.Append(v); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append(v))
+	must.Do(t, w.Finish())
 	c, got := open(t, src, nil).NewColumnReader(), batch.NewArrays(schema.Binary)
 	row := 0
 	for row < 25 {
@@ -111,12 +102,9 @@ func TestCompactLongElementsAreRefused(t *testing.T) {
 func writeLong(t *testing.T, values, length int, nullable bool) *block.Memory {
 	t.Helper()
 	src := new(block.Memory)
-	w, err := NewWriter(src,
+	w := must.Get(NewWriter(src,
 		WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, Nullable: nullable,
-			BlockBytes: 16 << 20, RestartInterval: 1 << 20, PositionalIndex: true, Exact: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+			BlockBytes: 16 << 20, RestartInterval: 1 << 20, PositionalIndex: true, Exact: true}))(t)
 	cell := bytes.Repeat([]byte{'x'}, length+4)
 	v := batch.NewVector(schema.Binary, 1)
 	for i := range values {
@@ -124,12 +112,8 @@ func writeLong(t *testing.T, values, length int, nullable bool) *block.Memory {
 		if v.SetCell(0, cell); nullable && i%3 == 2 {
 			v.SetCell(0, nil)
 		}
-		if err := w.Append(v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(v))
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	return src
 }

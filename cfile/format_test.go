@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -49,10 +50,7 @@ func TestMetadataAboveTheLimitIsRefused(t *testing.T) {
 	if _, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, HeaderMetadata: big}); err == nil {
 		t.Error("header accepted")
 	}
-	w, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true}))(t)
 	w.AddMetadata(big[0].Key, big[0].Value)
 	if err := w.Finish(); err == nil {
 		t.Error("footer accepted")
@@ -253,21 +251,14 @@ func TestWholeFileBytes(t *testing.T) {
 // Two levels of an index, from the spec's worked example.
 func TestTwoLevelTreeBytes(t *testing.T) {
 	out := &block.Memory{}
-	w, err := NewWriter(out, WriterOptions{Type: schema.Int32, Encoding: schema.Plain, BlockBytes: 512,
-		IndexBlockBytes: 60, PositionalIndex: true, Exact: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, WriterOptions{Type: schema.Int32, Encoding: schema.Plain, BlockBytes: 512,
+		IndexBlockBytes: 60, PositionalIndex: true, Exact: true}))(t)
 	v := batch.NewVector(schema.Int32, 1000)
 	for i := range batch.Values[int32](v) {
 		batch.Values[int32](v)[i] = int32(i)
-		if err := w.appendRange(v, i, i+1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.appendRange(v, i, i+1))
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	leaf := unhex(t, "0400000000108804040000007f9804880404000000fea0088804040000017da80c8804000000"+
 		"0008000000110000001a00000008041000040000006f25cc54")
 	root := unhex(t, `0400000000b0103f04000001fccf20400000000008000000080210010400000005cec4ea`)

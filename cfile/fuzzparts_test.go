@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -26,10 +27,7 @@ import (
 // way.
 func FuzzHeaderFooter(f *testing.F) {
 	value := func(m proto.Message) []byte {
-		b, err := proto.Marshal(m)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Get(proto.Marshal(m))(f)
 		return b
 	}
 	pairs := []Pair{{"a", []byte("b")}}
@@ -136,10 +134,7 @@ func FuzzData(f *testing.F) {
 			src = writeSteps(f, rng, o, randomCells(rng, o.Type, 50, map[bool]float64{true: 0.4}[o.Nullable]))
 		}
 		r := open(f, src, nil)
-		payload, _, err := r.readBlock(BlockPointer{Offset: r.dataStart, Size: firstSize(f, r)}, nil)
-		if err != nil {
-			f.Fatal(err)
-		}
+		payload, _ := must.Get2(r.readBlock(BlockPointer{Offset: r.dataStart, Size: firstSize(f, r)}, nil))(f)
 		f.Add(uint8(i), payload)
 	}
 	fuzztest.Run(f, func(t *testing.T, kind uint8, payload []byte) {
@@ -245,9 +240,7 @@ func FuzzNullPrologue(f *testing.F) {
 		r := open(t, src, nil)
 		c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Int8}
 		naive := bitsOf(stream, min(int(rows), 3000))
-		if _, err := c.ReadVector(0, len(naive), v); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.ReadVector(0, len(naive), v))(t)
 		for i, present := range naive {
 			if v.IsNull(i) == present {
 				t.Fatalf("row %d of %d: NULL is %v", i, rows, v.IsNull(i))
@@ -352,10 +345,7 @@ func FuzzZoneMap(f *testing.F) {
 		payload, _ := n.finish(nil, false)
 		root, _, _ := b.writeBlock(payload)
 		z, _, _ := b.writeBlock(zone)
-		pointer, err := proto.Marshal(z.message())
-		if err != nil {
-			t.Fatal(err)
-		}
+		pointer := must.Get(proto.Marshal(z.message()))(t)
 		footer := newFooter(&WriterOptions{Type: schema.Int8, Encoding: schema.Plain,
 			Compression: schema.NoCompression}, 3)
 		footer.PosidxInfo = &kudupb.BTreeInfoPB{RootBlock: root.message()}
@@ -396,9 +386,7 @@ func FuzzFrame(f *testing.F) {
 	for _, codec := range []compress.Codec{compress.LZ4, compress.Snappy, compress.Zlib} {
 		out := &block.Memory{}
 		fr := framer{sink: out, codec: codec}
-		if _, _, err := fr.writeBlock(zeros()); err != nil {
-			f.Fatal(err)
-		}
+		must.Get2(fr.writeBlock(zeros()))(f)
 		f.Add(uint8(codec), false, out.Bytes)
 		f.Add(uint8(codec), true, append(binary.LittleEndian.AppendUint32(nil, uint32(len(out.Bytes)-4)), out.Bytes...))
 	}

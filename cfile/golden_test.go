@@ -20,6 +20,7 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -70,9 +71,7 @@ func manifest(t *testing.T, dir string) []goldenFile {
 	var out []goldenFile
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
 		var g goldenFile
-		if err := json.Unmarshal([]byte(line), &g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &g))
 		out = append(out, g)
 	}
 	return out
@@ -91,16 +90,11 @@ func cellOf(t *testing.T, typ schema.Type, text string) []byte {
 		return floatCell(t, typ, text)
 	case schema.Binary:
 		var s string
-		if err := json.Unmarshal([]byte(text), &s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), &s))
 		if typ != schema.Binary {
 			return append([]byte{}, s...)
 		}
-		b, err := hex.DecodeString(strings.TrimPrefix(s, "0x"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(hex.DecodeString(strings.TrimPrefix(s, "0x")))(t)
 		return append([]byte{}, b...)
 	}
 	n, ok := new(big.Int).SetString(text, 10)
@@ -181,10 +175,7 @@ func (g *goldenFile) options(t *testing.T) WriterOptions {
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(strings.TrimPrefix(s, "0x"), " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.ReplaceAll(strings.TrimPrefix(s, "0x"), " ", "")))(t)
 	return b
 }
 
@@ -200,10 +191,7 @@ func vectorOf(typ schema.Type, cells [][]byte) *batch.Vector {
 // load returns a source of a file. Number 0 makes a source that is never cached.
 func load(t testing.TB, path string, id block.ID) *block.Memory {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	return &block.Memory{Number: id, Bytes: data}
 }
 
@@ -274,10 +262,7 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 	typ := g.typ(t)
 	cells := g.cellsOf(t, dir, typ)
 	src := load(t, filepath.Join(dir, g.Name+".cfile"), id)
-	r, err := Open(src, ReaderOptions{Cache: cache.New(1 << 20)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(src, ReaderOptions{Cache: cache.New(1 << 20)}))(t)
 	info := r.Info()
 	if info.Type != typ || info.Encoding.String() != g.Encoding || info.Compression.String() != g.Compression ||
 		info.Nullable != g.Nullable || info.Checksums != g.Checksums || info.PositionalIndex != g.PosIdx ||
@@ -286,10 +271,7 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 	}
 	checkCells(t, r, cells, 4096)
 	checkCells(t, r, cells, 97)
-	uncached, err := Open(&block.Memory{Bytes: src.Bytes}, ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	uncached := must.Get(Open(&block.Memory{Bytes: src.Bytes}, ReaderOptions{}))(t)
 	checkCells(t, uncached, cells, 1000)
 	for _, r := range []*Reader{r, uncached} {
 		for i := 0; i < len(cells); i += 1 + len(cells)/61 {
@@ -301,9 +283,7 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 		if _, err := r.Cell(batch.Ordinal(len(cells))); !errors.Is(err, fault.ErrNotFound) {
 			t.Fatalf("cell after the last: %v", err)
 		}
-		if err := r.Verify(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Verify())
 	}
 	blocks, err := r.BlockPointers()
 	if err != nil || len(blocks) != g.DataBlocks {
@@ -378,10 +358,7 @@ func firstDifference(a, b []byte) int {
 func rewrite(t *testing.T, dir string, g *goldenFile) *block.Memory {
 	t.Helper()
 	out := &block.Memory{}
-	w, err := NewWriter(out, g.options(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, g.options(t)))(t)
 	var v *batch.Vector
 	if g.Array {
 		v = arraysOf(g.typ(t), g.arraysOf(t, dir, g.typ(t)))
@@ -393,18 +370,14 @@ func rewrite(t *testing.T, dir string, g *goldenFile) *block.Memory {
 		step = max(v.Len, 1)
 	}
 	for from := 0; from < v.Len; from += step {
-		if err := w.appendRange(v, from, min(from+step, v.Len)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.appendRange(v, from, min(from+step, v.Len)))
 	}
 	for _, m := range g.Metadata {
 		if m.Where == "footer" {
 			w.AddMetadata(m.Key, unhex(t, m.Value))
 		}
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	return out
 }
 
@@ -412,19 +385,10 @@ func comparePayloads(t *testing.T, got, want *block.Memory) {
 	t.Helper()
 	var payloads [2][][]byte
 	for i, src := range []*block.Memory{got, want} {
-		r, err := Open(src, ReaderOptions{Arrays: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocks, err := r.BlockPointers()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Open(src, ReaderOptions{Arrays: true}))(t)
+		blocks := must.Get(r.BlockPointers())(t)
 		for _, p := range blocks {
-			b, err := r.ReadBlock(p, asPayload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(r.ReadBlock(p, asPayload))(t)
 			payloads[i] = append(payloads[i], b.([]byte))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -35,10 +36,7 @@ func (x identical) add(g *goldenFile) {
 func (x identical) check(t *testing.T) {
 	t.Helper()
 	path := filepath.Join("..", "docs", "formats.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(path))(t)
 	const begin = "<!-- tables -->\n"
 	text, _, ok := bytes.Cut(page, []byte(begin))
 	if !ok {
@@ -49,9 +47,7 @@ func (x identical) check(t *testing.T) {
 		return
 	}
 	if os.Getenv("ORIBI_REWRITE") != "" {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(want), 0o644))
 		return
 	}
 	t.Errorf("%s is outdated; ORIBI_REWRITE=1 rewrites it", path)

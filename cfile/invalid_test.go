@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -181,12 +182,9 @@ func TestInvalidZoneMapsAreRefused(t *testing.T) {
 		zone := unhex(t, strings.ReplaceAll(strings.ReplaceAll(text, "crc", string(sum)), " ", ""))
 		root := b.keyed([]string{"\x00\x00\x00\x00"}, d)
 		z, _, _ := b.writeBlock(zone)
-		pointer, err := proto.Marshal(z.message())
-		if err != nil {
-			t.Fatal(err)
-		}
+		pointer := must.Get(proto.Marshal(z.message()))(t)
 		o := WriterOptions{Type: schema.Int8, Encoding: schema.Plain, Compression: schema.NoCompression}
-		err = readAll(b.finishZone(o, 2, root, pointer))
+		err := readAll(b.finishZone(o, 2, root, pointer))
 		if name == "good" && err != nil || name != "good" && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -395,18 +393,11 @@ func TestEveryReadErrorIsReturned(t *testing.T) {
 // writeSmall appends a few rows at a time, so that no cblock exceeds its size by much.
 func writeSmall(t *testing.T, o WriterOptions, v *batch.Vector) *block.Memory {
 	out := &block.Memory{Number: 17}
-	w, err := NewWriter(out, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, o))(t)
 	for i := 0; i < v.Len; i += 50 {
-		if err := w.appendRange(v, i, min(i+50, v.Len)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.appendRange(v, i, min(i+50, v.Len)))
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	return out
 }
 
@@ -418,10 +409,7 @@ func TestDamageInsideChunksIsReported(t *testing.T) {
 	}
 	src := writeSmall(t, WriterOptions{Type: schema.Int64, PositionalIndex: true, ValueIndex: true,
 		NoChecksums: true}, v)
-	p, err := open(t, src, nil).BlockPointers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(open(t, src, nil).BlockPointers())(t)
 	for i := p[0].Offset + 24; i < p[0].end(); i++ { // all but the header and the length of the first chunk
 		if i < p[0].Offset+200 {
 			src.Bytes[i] = 0xff
@@ -445,10 +433,7 @@ func TestCodesBeyondTheDictionaryAreReported(t *testing.T) {
 		"09 80 02 00 00 00 00 00 00 00")
 	d := b.data(codes)
 	root := b.keyed([]string{"\x00\x00\x00\x00"}, d)
-	words, err := plainBinary([]string{"a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := must.Get(plainBinary([]string{"a"}))(t)
 	dict := b.data(words)
 	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, Compression: schema.NoCompression}
 	r := open(t, b.finish(o, 4, root, BlockPointer{}, dict), nil)
@@ -458,10 +443,7 @@ func TestCodesBeyondTheDictionaryAreReported(t *testing.T) {
 	if handled, err := r.NewColumnReader().Select(0, 4, p, sel); err != nil || !handled || sel.Any() {
 		t.Errorf("no word matches, want no error: handled %v, %v", handled, err)
 	}
-	words2, err := plainBinary([]string{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	words2 := must.Get(plainBinary([]string{"a", "b"}))(t)
 	b = newBuilder(compress.None)
 	codes[28] = 0x80 // code bits 0 to 7 come from this literal and the next
 	codes[29] = 0x06

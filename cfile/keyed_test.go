@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -42,10 +43,7 @@ func keyedFileOf(t *testing.T, cells [][]byte, nodeBytes int) *Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(sink, ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(sink, ReaderOptions{}))(t)
 	return r
 }
 
@@ -95,10 +93,7 @@ func TestVisitKeyNeedsNoOrdinalIndex(t *testing.T) {
 	keys, cells := randomKeyed(seedtest.Rand(t), 500)
 	src := keyedFile(t, cells).src.(*block.Memory)
 	f := open(t, src, nil)
-	x, err := f.ordinalIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(f.ordinalIndex())(t)
 	leaf := slices.IndexFunc(x.nodes, func(p BlockPointer) bool { return p.Offset < f.ordinalRoot.Offset })
 	changeFooter(t, src, func(footer *kudupb.CFileFooterPB) { footer.PosidxInfo.RootBlock = x.nodes[leaf].message() })
 	f = open(t, src, nil)

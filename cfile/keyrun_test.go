@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -17,10 +18,7 @@ func TestVisitNearFindsWhatVisitKeyFinds(t *testing.T) {
 	r := seedtest.Rand(t)
 	keys, cells := randomKeyed(r, 2000)
 	src := &tailed{Memory: keyedFileOf(t, cells, 400).src.(*block.Memory)}
-	f, err := Open(src, ReaderOptions{Indexes: cache.New(1 << 20)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(src, ReaderOptions{Indexes: cache.New(1 << 20)}))(t)
 	type result struct {
 		row   batch.Ordinal
 		value string
@@ -39,9 +37,7 @@ func TestVisitNearFindsWhatVisitKeyFinds(t *testing.T) {
 		slices.SortFunc(probes, bytes.Compare)
 		if round == 0 {
 			for _, k := range probes { // the index is in memory from here on
-				if err := f.VisitKey(k, func(batch.Ordinal, []byte) error { return nil }); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, f.VisitKey(k, func(batch.Ordinal, []byte) error { return nil }))
 			}
 			src.reads = 0
 		}
@@ -53,9 +49,7 @@ func TestVisitNearFindsWhatVisitKeyFinds(t *testing.T) {
 					return nil
 				}
 			}
-			if err := f.VisitNear(&u, k, probes[i+1:], into(&got)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.VisitNear(&u, k, probes[i+1:], into(&got)))
 			if round == 0 {
 				continue
 			}

@@ -8,22 +8,18 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // listed returns the list of cblocks of a file.
 func listed(t *testing.T, src block.Source) (all []Cblock, r *Reader) {
 	t.Helper()
-	r, err := Open(src, ReaderOptions{Arrays: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Cblocks(func(c Cblock) error {
+	r = must.Get(Open(src, ReaderOptions{Arrays: true}))(t)
+	must.Do(t, r.Cblocks(func(c Cblock) error {
 		all = append(all, c)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all, r
 }
 
@@ -126,16 +122,9 @@ func TestCblocksOfArraysAndOfRawFiles(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	var raw block.Memory
-	w, err := NewRawWriter(&raw, WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.AppendBlock([][]byte{[]byte("anything")}, []byte("k"), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewRawWriter(&raw, WriterOptions{}))(t)
+	must.Do(t, w.AppendBlock([][]byte{[]byte("anything")}, []byte("k"), nil))
+	must.Do(t, w.Finish())
 	all, _ = listed(t, &raw)
 	if len(all) != 2 || all[0].Rows != 0 || all[0].Payload != 8 || all[1].Kind != ValueIndexCblock {
 		t.Errorf("%+v", all)

@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -46,10 +47,7 @@ func TestAppendRefusesMalformedVectors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.o.PositionalIndex = true
-			w, err := NewWriter(new(block.Memory), tc.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(NewWriter(new(block.Memory), tc.o))(t)
 			if err := w.Append(tc.v); !errors.Is(err, fault.ErrSchema) {
 				t.Errorf("Append returned %v, want ErrSchema", err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -25,10 +26,7 @@ func TestIndexesAreInTheCache(t *testing.T) {
 	src := keyedFile(t, cells).src
 	for _, limit := range []int64{0, 1500, 1 << 20} {
 		c := cache.New(limit)
-		f, err := Open(src, ReaderOptions{Indexes: c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Open(src, ReaderOptions{Indexes: c}))(t)
 		for i, key := range keys {
 			found := false
 			err := f.VisitKey([]byte(key), func(row batch.Ordinal, value []byte) error {
@@ -67,10 +65,7 @@ func TestReadersKeepNothingThatGrows(t *testing.T) {
 		file.Number = 7
 		for _, limit := range []int64{256 << 10, 8 << 20} {
 			c := cache.New(limit)
-			f, err := Open(file, ReaderOptions{Cache: c})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(Open(file, ReaderOptions{Cache: c}))(t)
 			for range 2 * len(cells) {
 				i := r.IntN(len(cells))
 				if got, err := f.Cell(batch.Ordinal(i)); err != nil || !bytes.Equal(got, cells[i]) {
@@ -110,14 +105,8 @@ func TestCblocksShareTheDictionary(t *testing.T) {
 		BlockBytes: 4096}, vectorOf(schema.String, cells))
 	file.Number = 7
 	c := cache.New(1 << 20)
-	f, err := Open(file, ReaderOptions{Cache: c})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := f.dictionary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(file, ReaderOptions{Cache: c}))(t)
+	first := must.Get(f.dictionary())(t)
 	c.Evict(uint64(file.Number))
 	again, err := f.dictionary()
 	if err != nil || first != again {
@@ -134,12 +123,9 @@ func TestCblocksShareTheDictionary(t *testing.T) {
 func TestVisitEachReadsTheIndexOnce(t *testing.T) {
 	keys, cells := randomKeyed(seedtest.Rand(t), 500)
 	src := &tailed{Memory: keyedFileOf(t, cells, 400).src.(*block.Memory), n: 600}
-	f, err := Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(100)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(100)}))(t)
 	rows, blocks := 0, 0
-	err = f.VisitEach(func(first batch.Ordinal, c Cells) error {
+	err := f.VisitEach(func(first batch.Ordinal, c Cells) error {
 		if int(first) != rows {
 			t.Errorf("cblock %d begins at row %d, want %d", blocks, first, rows)
 		}
@@ -157,10 +143,7 @@ func TestOneReadForTheValueIndex(t *testing.T) {
 	keys, cells := randomKeyed(seedtest.Rand(t), 500)
 	file := keyedFileOf(t, cells, 400).src.(*block.Memory)
 	plain := open(t, file, nil)
-	x, err := plain.valueIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(plain.valueIndex())(t)
 	slices.SortFunc(x.nodes, func(a, b BlockPointer) int { return int(a.Offset - b.Offset) })
 	for i := 1; i < len(x.nodes); i++ {
 		if x.nodes[i].Offset != x.nodes[i-1].end() {
@@ -204,10 +187,7 @@ func TestLateLeavesAreBounded(t *testing.T) {
 				t.Fatalf("%d bytes are kept, at most %d", b.keptSize, late)
 			}
 		}
-		root, err := b.finish()
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := must.Get(b.finish())(t)
 		r := &Reader{src: sink, size: sink.Size(), dataStart: 100, dataEnd: sink.Size()}
 		r.info.Checksums, r.codec = true, compress.None
 		var got []BlockPointer
@@ -235,14 +215,8 @@ func TestFindNodeChecksPointers(t *testing.T) {
 	for _, p := range []BlockPointer{f.valueRoot, {f.dataEnd, 10}, {0, 4}, {f.dataStart, 0}} {
 		var b nodeBuilder
 		b.add([]byte("a"), p)
-		payload, err := b.finish(nil, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := parseNode(payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		payload := must.Get(b.finish(nil, true))(t)
+		n := must.Get(parseNode(payload))(t)
 		n.at = f.valueRoot
 		f.lastNode.Store(&n)
 		if _, _, err := f.findNode([]byte("b")); !errors.Is(err, fault.ErrCorrupt) {
@@ -259,10 +233,7 @@ func TestWalkRefusesCycles(t *testing.T) {
 		for _, p := range pointers {
 			b.add([]byte("a"), p)
 		}
-		payload, err := b.finish(nil, inner)
-		if err != nil {
-			t.Fatal(err)
-		}
+		payload := must.Get(b.finish(nil, inner))(t)
 		return payload
 	}
 	const at = 8 // of the root, after the header

@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // randomPresence returns rows bits in runs of the given mean length.
@@ -30,10 +31,7 @@ func parsed(t *testing.T, bits batch.Bitmap, rows int) presence {
 	if err != nil || int(n) != rows || len(rest) != 3 {
 		t.Fatal(n, rest, err)
 	}
-	p, err := parsePresence(stream, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(parsePresence(stream, n))(t)
 	return p
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -49,9 +50,7 @@ func TestSeekWithoutKeysInMemory(t *testing.T) {
 				}
 			}
 		}
-		if err := r.Verify(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Verify())
 	}
 }
 
@@ -106,15 +105,10 @@ func TestReadBackwardReversesReadVector(t *testing.T) {
 				from := rng.IntN(len(cells))
 				n := 1 + rng.IntN(min(len(cells)-from, 200))
 				if enc != schema.Prefix {
-					if _, err := c.ReadVector(batch.Ordinal(from), n, want); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(c.ReadVector(batch.Ordinal(from), n, want))(t)
 					want.Reverse()
 				}
-				handled, err := c.ReadBackward(batch.Ordinal(from), n, got)
-				if err != nil {
-					t.Fatal(err)
-				}
+				handled := must.Get(c.ReadBackward(batch.Ordinal(from), n, got))(t)
 				if !handled {
 					continue
 				}
@@ -147,9 +141,7 @@ func TestByteStringsStayValid(t *testing.T) {
 			var kept [][]byte
 			v := &batch.Vector{Type: schema.Binary}
 			for at := 0; at < len(cells); at += 300 {
-				if _, err := cr.ReadVector(batch.Ordinal(at), 300, v); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(cr.ReadVector(batch.Ordinal(at), 300, v))(t)
 				if transient && !slices.EqualFunc(v.Bytes, cells[at:min(at+300, len(cells))], bytes.Equal) {
 					t.Fatalf("byte strings from row %d differ from the file", at)
 				}
@@ -209,9 +201,7 @@ func TestReadersUseTheCache(t *testing.T) {
 		c, got := r.NewColumnReader(), &batch.Vector{Type: schema.Int64}
 		c.Transient = transient
 		for at := 0; at < v.Len; at += batch.WindowRows {
-			if _, err := c.ReadVector(batch.Ordinal(at), batch.WindowRows, got); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.ReadVector(batch.Ordinal(at), batch.WindowRows, got))(t)
 		}
 		return src.reads.Load() - before
 	}
@@ -225,9 +215,7 @@ func TestReadersUseTheCache(t *testing.T) {
 	}
 	before := src.reads.Load()
 	for range 1000 {
-		if _, err := r.Cell(batch.Ordinal(rng.IntN(v.Len))); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.Cell(batch.Ordinal(rng.IntN(v.Len))))(t)
 	}
 	if n := src.reads.Load() - before; n != 0 {
 		t.Errorf("%d reads of cached cells", n)
@@ -264,9 +252,7 @@ func TestVerifyReadsFromTheSource(t *testing.T) {
 		}
 		return r.Verify()
 	}
-	if err := checks(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, checks())
 	for _, p := range []BlockPointer{r.ordinalRoot, r.valueRoot, r.dictPointer, r.zonePointer, {Offset: 0},
 		{Offset: r.size - 1}} {
 		src.Bytes[p.Offset] ^= 1
@@ -329,28 +315,16 @@ func TestParsedBlocksAreFoundByKey(t *testing.T) {
 		}
 	}
 	out := &block.Memory{Number: 17}
-	w, err := NewWriter(out, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4,
+	w := must.Get(NewWriter(out, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4,
 		BlockBytes: 600,
-		ValueIndex: true, FullIndexKeys: true, Exact: true, IndexKey: func(cell []byte) []byte { return cell[:3] }})
-	if err != nil {
-		t.Fatal(err)
-	}
+		ValueIndex: true, FullIndexKeys: true, Exact: true, IndexKey: func(cell []byte) []byte { return cell[:3] }}))(t)
 	w.AddMetadata(DeltaStatsKey, nil)
-	if err := w.Append(vectorOf(schema.Binary, cells)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append(vectorOf(schema.Binary, cells)))
+	must.Do(t, w.Finish())
 	for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
 		r := open(t, out, c)
-		if err := r.Verify(); err != nil {
-			t.Fatal(err)
-		}
-		n, err := r.DataBlocks()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Verify())
+		n := must.Get(r.DataBlocks())(t)
 		var all [][]byte
 		var blocks []parsedCells
 		for i := range n {
@@ -427,16 +401,11 @@ func cellsOf(r *Reader, i int) (parsedCells, error) {
 func TestFindBlockInRawFiles(t *testing.T) {
 	for _, codec := range []schema.Compression{schema.NoCompression, schema.LZ4} {
 		out := &block.Memory{Number: 17}
-		w, err := NewRawWriter(out, WriterOptions{Compression: codec, IndexBlockBytes: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(NewRawWriter(out, WriterOptions{Compression: codec, IndexBlockBytes: 100}))(t)
 		key := func(i int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(i)) }
 		prev := []byte(nil)
 		for i := range 200 {
-			if err := w.AppendBlock([][]byte{[]byte("head"), key(10*i + 10)}, key(10*i+10), prev); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.AppendBlock([][]byte{[]byte("head"), key(10*i + 10)}, key(10*i+10), prev))
 			prev = key(10*i + 17)
 		}
 		if err := w.Finish(); err != nil || w.Bytes() != int64(len(out.Bytes)) {
@@ -451,10 +420,7 @@ func TestFindBlockInRawFiles(t *testing.T) {
 			t.Errorf("a key before the first: %v, %v", ok, err)
 		}
 		for probe := range 2100 {
-			p, ok, err := r.FindBlock(key(probe))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, ok := must.Get2(r.FindBlock(key(probe)))(t)
 			// Cblock n begins with key 10n+10, and the one before ends with 10n+7; its cut key is
 			// between the two.
 			lowest, highest := min((probe-10)/10, 199), min(max(probe-8, 0)/10, 199)
@@ -562,9 +528,7 @@ func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 		got := &batch.Vector{Type: schema.Int32}
 		c.Transient = r.IntN(2) == 0
 		row, n := batch.Ordinal(r.IntN(v.Len)), 1+r.IntN(100)
-		if err := c.Fetch(row, n); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Fetch(row, n))
 		before := src.reads.Load()
 		if last := min(int(row)+n, v.Len) - 1; !c.Cached(row, last+1-int(row)) {
 			t.Fatalf("rows %d and %d were fetched but are not held", row, last)

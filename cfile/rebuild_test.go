@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -89,10 +90,7 @@ func (f *rebuiltFile) read(t *testing.T, what string, b []byte) (lost int) {
 // rows returns how many rows data cblock i has.
 func (f *rebuiltFile) rows(t *testing.T, i int) int {
 	t.Helper()
-	b, err := f.r.readData(i, f.data[i], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(f.r.readData(i, f.data[i], nil))(t)
 	return b.rows
 }
 
@@ -199,14 +197,8 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 		ValueIndex: true, FullIndexKeys: true,
 		IndexKey: func(cell []byte) []byte { return cell[:300] }, Exact: true}
 	src := writeAll(t, o, vectorOf(schema.Binary, cells))
-	r, err := Open(src, ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := r.BlockPointers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(src, ReaderOptions{}))(t)
+	data := must.Get(r.BlockPointers())(t)
 	if x, err := r.valueIndex(); err != nil || len(x.nodes) < 3 {
 		t.Fatalf("%d cblocks, %v: one leaf", len(data), err)
 	}
@@ -216,10 +208,7 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 		for _, at := range places {
 			b[at] ^= 1
 		}
-		r, err := OpenDamaged(&block.Memory{Bytes: b}, ReaderOptions{}, Known{Type: schema.Binary, Rows: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(OpenDamaged(&block.Memory{Bytes: b}, ReaderOptions{}, Known{Type: schema.Binary, Rows: -1}))(t)
 		return r
 	}
 	end := int64(len(src.Bytes))

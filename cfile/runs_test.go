@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -86,23 +87,16 @@ func TestReadRunsPassesLongRunsAtOnce(t *testing.T) {
 	const rows = 8 * maxBlockRows
 	for name, cell := range map[string][]byte{"cell": {1}, "null": nil} {
 		out := new(block.Memory)
-		w, err := NewWriter(out, WriterOptions{Type: schema.Bool, Encoding: schema.RLE, Nullable: true,
-			PositionalIndex: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(NewWriter(out, WriterOptions{Type: schema.Bool, Encoding: schema.RLE, Nullable: true,
+			PositionalIndex: true}))(t)
 		v := batch.NewVector(schema.Bool, 1<<16)
 		v.Fill(v.Len, cell)
 		for range rows / v.Len {
-			if err := w.Append(v); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Append(v))
 		}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Finish())
 		r, steps, sum := open(t, out, nil), 0, 0
-		err = r.NewColumnReader().ReadRuns(0, rows, func(run Run) error {
+		err := r.NewColumnReader().ReadRuns(0, rows, func(run Run) error {
 			steps++
 			sum += run.Rows
 			if run.Cells != nil || !bytes.Equal(run.Cell, cell) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -42,9 +43,7 @@ func randomPredicate(t testing.TB, rng *rand.Rand, typ schema.Type, cells [][]by
 			p.Filter.Add(value())
 		}
 	}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Prepare())
 	return p
 }
 
@@ -104,10 +103,7 @@ func selectOnce(t *testing.T, rng *rand.Rand, c *ColumnReader, typ schema.Type, 
 		}
 	}
 	before := slices.Clone(sel)
-	handled, err := c.SelectAll(batch.Ordinal(at), n, ps, sel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	handled := must.Get(c.SelectAll(batch.Ordinal(at), n, ps, sel))(t)
 	text := ""
 	for _, p := range ps {
 		text += fmt.Sprintf("%v %x ", p.Op, p.Values)
@@ -253,9 +249,7 @@ func TestSelectDoesNotReadExcludedCblocks(t *testing.T) {
 	}
 	src := &countingSource{Source: writeAll(t, WriterOptions{Type: schema.Int64, PositionalIndex: true}, v)}
 	r := open(t, src, nil)
-	if _, err := r.ZoneMap(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(r.ZoneMap())(t)
 	p := &batch.Predicate{Type: schema.Int64, Op: batch.Lt, Values: [][]byte{make([]byte, 8)}}
 	sel := batch.MakeBitmap(200000)
 	sel.SetRange(0, 200000)

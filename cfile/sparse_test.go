@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -41,10 +42,7 @@ func TestOffsetsOfCachedCblocksAreParsedOnce(t *testing.T) {
 	r := open(t, writeAll(t, o, vectorOf(schema.String, cells)), cache.New(1<<20))
 	var blocks [2]*dataBlock
 	for i := range blocks {
-		b, err := r.NewColumnReader().block(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(r.NewColumnReader().block(0))(t)
 		blocks[i] = b
 	}
 	b, size := blocks[0], 0
@@ -65,10 +63,7 @@ func readSelectedOnce(t *testing.T, rng *rand.Rand, c *ColumnReader, cells [][]b
 		sel.Set(i)
 	}
 	v := &batch.Vector{Type: schema.String}
-	handled, err := c.ReadSelected(batch.Ordinal(at), n, sel, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	handled := must.Get(c.ReadSelected(batch.Ordinal(at), n, sel, v))(t)
 	if !handled {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -55,23 +56,16 @@ func appendFiles(t *testing.T, rng *rand.Rand, o WriterOptions) (taken int) {
 		o.ValueIndex = true
 	}
 	out := &block.Memory{Number: 18}
-	w, err := NewWriter(out, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, o))(t)
 	for part := range 3 {
 		own := cells[part*len(cells)/3 : (part+1)*len(cells)/3]
 		n := rng.IntN(1 + len(own)/4)
-		if err := w.Append(vectorOf(o.Type, own[:n])); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(vectorOf(o.Type, own[:n])))
 		if own = own[n:]; len(own) > 0 {
 			taken += appendFile(t, w, open(t, writeSteps(t, rng, o, own), nil))
 		}
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	r := open(t, out, nil)
 	checkCells(t, r, cells, 1000)
 	if err := r.Verify(); err != nil {
@@ -88,10 +82,7 @@ func appendFile(t *testing.T, w *Writer, r *Reader) (taken int) {
 		if err != nil || first != row {
 			t.Fatalf("BlockOf(%d) = %d, %d, %d, %v", row, i, first, end, err)
 		}
-		b, err := r.Stored(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(r.Stored(i))(t)
 		ok := false
 		if w.Takes(r) {
 			ok, err = w.AppendStored(b)
@@ -147,18 +138,10 @@ func TestStoredCodesNeedTheSameDictionary(t *testing.T) {
 			to.BlockBytes /= 2
 		}
 		to.ValueIndex = test.name == "a value index"
-		w, err := NewWriter(&block.Memory{Number: 18}, to)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Append(vectorOf(o.Type, test.before)); err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(NewWriter(&block.Memory{Number: 18}, to))(t)
+		must.Do(t, w.Append(vectorOf(o.Type, test.before)))
 		r := open(t, writeSteps(t, rng, o, test.cells), nil)
-		b, err := r.Stored(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(r.Stored(0))(t)
 		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
 			t.Errorf("%s: taken %v, %v", test.name, taken, err)
 		}
@@ -166,12 +149,8 @@ func TestStoredCodesNeedTheSameDictionary(t *testing.T) {
 		if to.ValueIndex {
 			continue // the cells below do not ascend
 		}
-		if err := w.Append(vectorOf(o.Type, words(3000, 3000, 7000))); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(vectorOf(o.Type, words(3000, 3000, 7000))))
+		must.Do(t, w.Finish())
 	}
 }
 
@@ -200,10 +179,7 @@ func TestStoredPlainBlocksGetCodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := r.Stored(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(r.Stored(0))(t)
 		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
 			t.Errorf("%s: taken %v, %v", test.name, taken, err)
 		}
@@ -228,14 +204,8 @@ func TestStoredBlocksHaveUsualSizes(t *testing.T) {
 		from, to := o, o
 		from.BlockBytes, to.BlockBytes = test.from, test.to
 		r := open(t, writeSteps(t, rng, from, randomCells(rng, o.Type, test.rows, 0)), nil)
-		w, err := NewWriter(&block.Memory{Number: 18}, to)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := r.Stored(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(NewWriter(&block.Memory{Number: 18}, to))(t)
+		b := must.Get(r.Stored(0))(t)
 		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
 			t.Errorf("%+v: taken %v, %v", test, taken, err)
 		}
@@ -271,18 +241,12 @@ func (o otherWords) FinishDictionary(dst []byte) []byte {
 func TestStoredChecksCodes(t *testing.T) {
 	for _, distinct := range []int{2, 3} {
 		out := &block.Memory{Number: 17}
-		w, err := NewWriter(out, WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(
+			NewWriter(out, WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true}))(t)
 		cells := append(words(9000, 2, 0), words(distinct, distinct, 0)...)
-		if err := w.Append(vectorOf(schema.String, cells)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(vectorOf(schema.String, cells)))
 		w.words = otherWords{w.words, words(2, 2, 0)}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Finish())
 		b, err := open(t, out, nil).Stored(0)
 		if bad := distinct > 2; bad != errors.Is(err, fault.ErrCorrupt) || !bad && err != nil {
 			t.Errorf("%d words of 2: %v", distinct, err)
@@ -314,9 +278,7 @@ func TestVerifyFindsWordsThatDoNotAscend(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.words = otherWords{w.words, test.words}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Finish())
 		if err := open(t, out, nil).Verify(); test.bad != errors.Is(err, fault.ErrCorrupt) || !test.bad && err != nil {
 			t.Errorf("words %q: %v", test.words, err)
 		}

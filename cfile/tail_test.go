@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -81,9 +82,7 @@ func TestOpenWithoutHeader(t *testing.T) {
 	if _, ok := r.Metadata("a"); ok {
 		t.Error("there is a pair of the header")
 	}
-	if err := r.Verify(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Verify())
 	file.Bytes[preludeLen]++
 	if _, err := r.Cell(5); err != nil {
 		t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -84,24 +85,17 @@ func sortCells(typ schema.Type, cells [][]byte) [][]byte {
 func writeSteps(t testing.TB, rng *rand.Rand, o WriterOptions, cells [][]byte) *block.Memory {
 	t.Helper()
 	out := &block.Memory{Number: 17}
-	w, err := NewWriter(out, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, o))(t)
 	v := vectorOf(o.Type, cells)
 	for from := 0; from < v.Len; {
 		to := min(v.Len, from+1+rng.IntN(3000))
-		if err := w.appendRange(v, from, to); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.appendRange(v, from, to))
 		from = to
 	}
 	if w.Rows() != int64(len(cells)) {
 		t.Fatalf("Rows returns %d, want %d", w.Rows(), len(cells))
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	if w.Bytes() != int64(len(out.Bytes)) {
 		t.Fatalf("Bytes returns %d, wrote %d", w.Bytes(), len(out.Bytes))
 	}
@@ -159,9 +153,7 @@ func roundTrip(t *testing.T, seed uint64, o WriterOptions) {
 		checkCells(t, r, cells, 4096)
 		checkCells(t, r, cells, 1+rng.IntN(700))
 		checkRandomReads(t, rng, r, cells)
-		if err := r.Verify(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Verify())
 		if o.ValueIndex {
 			checkSeeks(t, rng, r, cells)
 		}
@@ -222,9 +214,7 @@ func TestWriterAcceptsDictionaryForm(t *testing.T) {
 	o := WriterOptions{Type: schema.String, Nullable: true, PositionalIndex: true}
 	src := writeAll(t, o, vectorOf(schema.String, cells))
 	v := &batch.Vector{Type: schema.String}
-	if _, err := open(t, src, nil).NewColumnReader().ReadVector(0, len(cells), v); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(open(t, src, nil).NewColumnReader().ReadVector(0, len(cells), v))(t)
 	if v.Dict == nil {
 		t.Fatal("vector is not in dictionary form")
 	}
@@ -314,10 +304,7 @@ func TestWriterRefusesInvalidOptions(t *testing.T) {
 }
 
 func TestWriterRefusesNullsIfNotNullable(t *testing.T) {
-	w, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true}))(t)
 	if err := w.Append(vectorOf(schema.Int8, [][]byte{{1}, nil})); !errors.Is(err, fault.ErrSchema) {
 		t.Fatal(err)
 	}
@@ -329,9 +316,7 @@ func TestWriterRefusesNullsIfNotNullable(t *testing.T) {
 func TestAppendAfterFinishFails(t *testing.T) {
 	out := &block.Memory{}
 	w, _ := NewWriter(out, WriterOptions{Type: schema.Int8, PositionalIndex: true})
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	n := len(out.Bytes)
 	if w.Append(vectorOf(schema.Int8, [][]byte{{1}})) == nil || w.Finish() == nil || len(out.Bytes) != n {
 		t.Error("Append succeeded after Finish")

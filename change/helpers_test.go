@@ -8,24 +8,19 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 	return b
 }
 
 func makeSchema(t testing.TB, keys int, columns ...schema.Column) *schema.Schema {
 	t.Helper()
-	s, err := schema.New(columns, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, keys))(t)
 	return s
 }
 

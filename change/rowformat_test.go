@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
@@ -34,9 +35,7 @@ func TestRowImageRoundTrip(t *testing.T) {
 		l := NewRowFormat(s)
 		cells := drawRow(rt, s)
 		row := l.AppendRow([]byte("before"), cells)[len("before"):]
-		if err := l.Check(row); err != nil {
-			rt.Fatal(err)
-		}
+		must.Do(rt, l.Check(row))
 		for i, want := range cells {
 			if got := l.Cell(row, i); !sameCell(got, want) {
 				rt.Fatalf("column %d: got %x, want %x", i, got, want)
@@ -186,9 +185,7 @@ func TestReinsertRestoresAllCells(t *testing.T) {
 		copy(cells[:s.Keys], old[:s.Keys])
 		row := l.AppendRow(nil, cells)
 		list := List(l.AppendReinsert(nil, row))
-		if err := list.Check(s); err != nil {
-			rt.Fatal(err)
-		}
+		must.Do(rt, list.Check(s))
 		if got := l.Apply(nil, l.AppendRow(nil, old), list); !bytes.Equal(got, row) {
 			rt.Fatalf("%s: got % x, want % x", list, got, row)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -61,10 +62,7 @@ func ycsbLayout(t testing.TB) Layout {
 			continue
 		}
 		f := strings.Split(line, "\t")
-		size, err := strconv.ParseInt(f[0], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		size := must.Get(strconv.ParseInt(f[0], 10, 64))(t)
 		l.RowSets = append(l.RowSets,
 			RowSetInfo{ID: uint64(len(l.RowSets) + 1), MinKey: []byte(f[1]), MaxKey: []byte(f[2]), Bytes: size * mib})
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -42,9 +43,7 @@ func logged(t *testing.T, events ...Event) string {
 	for _, e := range events {
 		l.Record(e)
 	}
-	if err := l.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Err())
 	return b.String()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -52,22 +53,12 @@ func benchTracker(b *testing.B, store string, every int) *Tracker {
 		return tracker
 	}
 	sink := &block.Memory{Number: 1}
-	w, err := NewWriter(sink, false)
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := must.Get(NewWriter(sink, false))(b)
 	for _, d := range deltas {
-		if err := w.Append(d); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, w.Append(d))
 	}
-	if _, err := w.Finish(); err != nil {
-		b.Fatal(err)
-	}
-	f, err := OpenFile(sink, cfile.ReaderOptions{Cache: cache.New(64 << 20)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Get(w.Finish())(b)
+	f := must.Get(OpenFile(sink, cfile.ReaderOptions{Cache: cache.New(64 << 20)}))(b)
 	tracker.Redo = []*File{f}
 	return tracker
 }

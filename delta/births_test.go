@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -36,9 +37,7 @@ func TestMakeBirthsLosesNothing(t *testing.T) {
 			}
 			first += rows
 		}
-		if err := CheckBirths(births, int64(first)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, CheckBirths(births, int64(first)))
 		for i, b := range births {
 			if b.Rows < minBirth {
 				t.Errorf("a birth of %d rows", b.Rows)

@@ -6,6 +6,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -31,9 +32,7 @@ func TestKnownCblocksAreSkipped(t *testing.T) {
 			before := src.reads
 			for from := batch.Ordinal(0); from < 400; from += 64 {
 				rows := batch.MakeBitmap(64)
-				if err := pass(from, rows); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, pass(from, rows))
 				found += rows.Count()
 			}
 			return src.reads - before, found

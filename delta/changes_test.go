@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -19,17 +20,12 @@ import (
 func TestChangesIteratesInFileOrder(t *testing.T) {
 	for name, want := range map[string][]mvcc.Timestamp{"redo-basic": {1, 2, 2, 3, 4, 2}, "undo-basic": {9, 5, 5}} {
 		data := corpustest.Read(t, filepath.Join("testdata", "golden", name+".delta"))
-		f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{}))(t)
 		var got []mvcc.Timestamp
-		if err := f.Changes(nil, func(d change.Delta) error {
+		must.Do(t, f.Changes(nil, func(d change.Delta) error {
 			got = append(got, d.TS)
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if int64(len(got)) != f.Len() {
 			t.Errorf("%s: %d changes of %d", name, len(got), f.Len())
 		}
@@ -47,15 +43,9 @@ func TestChangesIteratesInFileOrder(t *testing.T) {
 
 func TestChangesAreCheckedAgainstTheSchema(t *testing.T) {
 	data := corpustest.Read(t, filepath.Join("testdata", "golden", "redo-basic.delta"))
-	f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
-		{ID: 11, Name: "v", Type: schema.Int64}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{}))(t)
+	s := must.Get(schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
+		{ID: 11, Name: "v", Type: schema.Int64}}, 1))(t)
 	if err := f.Changes(s, func(change.Delta) error { return nil }); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("4 bytes in a column of 8: %v", err)
 	}

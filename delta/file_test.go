@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -53,13 +54,8 @@ func TestWriterTakesFileOrderOnly(t *testing.T) {
 		{"row before", at(5, 10), at(4, 11), false, false},
 	} {
 		for _, undo := range []bool{false, true} {
-			w, err := NewWriter(new(block.Memory), undo)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Append(c.first); err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(NewWriter(new(block.Memory), undo))(t)
+			must.Do(t, w.Append(c.first))
 			want := c.redo && !undo || c.undo && undo
 			if err := w.Append(c.second); (err == nil) != want {
 				t.Errorf("%s, undo %v: %v", c.name, undo, err)
@@ -69,10 +65,7 @@ func TestWriterTakesFileOrderOnly(t *testing.T) {
 }
 
 func TestFileOfNoDeltasIsRefused(t *testing.T) {
-	w, err := NewWriter(new(block.Memory), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(new(block.Memory), false))(t)
 	if _, err := w.Finish(); err == nil {
 		t.Error("a file of no deltas was written")
 	}
@@ -82,23 +75,16 @@ func TestFileOfNoDeltasIsRefused(t *testing.T) {
 func craft(t fataler, o cfile.WriterOptions, stats []byte, cells ...[]byte) *block.Memory {
 	t.Helper()
 	sink := &block.Memory{Number: 9}
-	w, err := cfile.NewWriter(sink, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(cfile.NewWriter(sink, o))(t)
 	for _, cell := range cells {
 		v := batch.NewVector(o.Type, 1)
 		v.SetCell(0, cell)
-		if err := w.Append(v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(v))
 	}
 	if stats != nil {
 		w.AddMetadata(statsKey, stats)
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	return sink
 }
 
@@ -112,10 +98,7 @@ func craftOptions() cfile.WriterOptions {
 // wideStats returns statistics by which the file may contain anything.
 func wideStats(t fataler) []byte {
 	s := Stats{Deletes: 1, Reinserts: 1, Min: 0, Max: mvcc.Max}
-	b, err := s.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(s.encode())(t)
 	return b
 }
 
@@ -228,11 +211,8 @@ func TestWindowsReportChangesOutOfOrder(t *testing.T) {
 // TestEveryReaderReportsBadArrays writes a malformed array after a valid one, in lists that set the
 // same columns.
 func TestEveryReaderReportsBadArrays(t *testing.T) {
-	s, err := schema.New([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
-		{ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
+		{ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 1))(t)
 	set := func(row uint32, cell string) []byte {
 		list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11,
 			append([]byte{}, unhex(t, cell)...))
@@ -278,10 +258,7 @@ func TestVerifyComparesWithStatistics(t *testing.T) {
 	} {
 		stats := whole
 		alter(&stats)
-		message, err := stats.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		message := must.Get(stats.encode())(t)
 		f := openFile(t, craft(t, craftOptions(), message, cells...))
 		if err := f.Verify(testSchema, 4, false); (err == nil) != (name == "") ||
 			err != nil && !errors.Is(err, fault.ErrCorrupt) {
@@ -366,17 +343,12 @@ func TestAscendingWindowsReadEachCblockOnce(t *testing.T) {
 	for _, step := range []int{1, 7, 100, 5000} {
 		src := &countedSource{Memory: *sink}
 		f := openFile(t, src)
-		blocks, err := f.cells.BlockPointers()
-		if err != nil {
-			t.Fatal(err)
-		}
+		blocks := must.Get(f.cells.BlockPointers())(t)
 		src.reads = 0
 		w := (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Everything)
 		seen := 0
 		for from := 0; from < rows+3*step; from += step {
-			if err := w.Prepare(batch.Ordinal(from), step); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Prepare(batch.Ordinal(from), step))
 			if !w.Empty() {
 				seen += len(w.picks)
 			}
@@ -404,9 +376,7 @@ func TestDumpShowsEveryDelta(t *testing.T) {
 		{Row: 1000, TS: 8, List: drop()},
 	}, false)
 	var out strings.Builder
-	if err := Dump(&out, sink.Bytes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Dump(&out, sink.Bytes))
 	want := `2 deltas
   0       08 01 19 07 00 00 00 00  deltafilestats: deletes 1, reinserts 0, timestamps 7 to 8
   8       00 00 00 21 08 00 00 00

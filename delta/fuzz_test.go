@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -88,18 +89,11 @@ func TestFileThatUnpacksToTooManyCellsIsRefused(t *testing.T) {
 	sink := &block.Memory{Number: 9}
 	o := craftOptions()
 	o.BlockBytes, o.IndexKey = 1<<22, func(cell []byte) []byte { return cell }
-	w, err := cfile.NewWriter(sink, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(cfile.NewWriter(sink, o))(t)
 	v := batch.NewVector(schema.Binary, 300_000)
-	if err := w.Append(v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append(v))
 	w.AddMetadata(statsKey, wideStats(t))
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	f := openFile(t, sink)
 	if err := (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Everything).Prepare(0,
 		100); !errors.Is(err, fault.ErrUnsupported) {

@@ -21,6 +21,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -70,10 +71,7 @@ func (g *goldenFile) schema(t *testing.T) *schema.Schema {
 		}
 		columns = append(columns, column)
 	}
-	s, err := schema.New(columns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, 1))(t)
 	return s
 }
 
@@ -89,14 +87,9 @@ func eachGolden(t *testing.T, test func(t *testing.T, g *goldenFile, data []byte
 func eachFile(t *testing.T, dir string, test func(t *testing.T, g *goldenFile, data []byte, want []change.Delta)) {
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
 		g := new(goldenFile)
-		if err := json.Unmarshal([]byte(line), g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), g))
 		t.Run(g.Name, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join(dir, g.Name+".delta"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(filepath.Join(dir, g.Name+".delta")))(t)
 			s := g.schema(t)
 			var want []change.Delta
 			for _, line := range corpustest.Lines(t, filepath.Join(dir, g.Values)) {
@@ -116,9 +109,7 @@ func goldenDelta(t *testing.T, s *schema.Schema, line string) change.Delta {
 		Op   string
 		Cols json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(line), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(line), &d))
 	out := change.Delta{Row: d.Row, TS: d.TS, List: drop()}
 	switch d.Op {
 	case "DELETE":
@@ -133,18 +124,12 @@ func goldenDelta(t *testing.T, s *schema.Schema, line string) change.Delta {
 	tokens := json.NewDecoder(bytes.NewReader(d.Cols)) // a map would lose the order
 	tokens.UseNumber()
 	next := func() json.Token {
-		token, err := tokens.Token()
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must.Get(tokens.Token())(t)
 		return token
 	}
 	next()
 	for tokens.More() {
-		id, err := strconv.Atoi(next().(string))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(strconv.Atoi(next().(string)))(t)
 		column := &s.Columns[s.IndexID(schema.ColumnID(id))]
 		out.List = change.AppendColumn(out.List, column.ID, goldenCell(t, column.Type, next()))
 	}
@@ -165,16 +150,10 @@ func goldenCell(t *testing.T, typ schema.Type, value json.Token) []byte {
 		}
 		return []byte{0}
 	case schema.Binary:
-		b, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(hex.DecodeString(strings.TrimPrefix(text, "0x")))(t)
 		return append([]byte{}, b...)
 	case schema.Float, schema.Double:
-		f, err := strconv.ParseFloat(text, 8*typ.Width())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(strconv.ParseFloat(text, 8*typ.Width()))(t)
 		switch {
 		case typ == schema.Float && text == "NaN": // Go's NaN has a different bit pattern
 			return []byte{0, 0, 0xc0, 0x7f}
@@ -213,9 +192,7 @@ func TestKuduFilesReadAsKuduReadsThem(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *goldenFile, data []byte, want []change.Delta) {
 		s := g.schema(t)
 		f := openFile(t, &block.Memory{Number: 5, Bytes: data})
-		if err := f.Verify(s, 1<<20, g.undo()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Verify(s, 1<<20, g.undo()))
 		stats := f.Stats()
 		if f.Len() != g.Deltas || stats.Deletes != g.Stats.Deletes || stats.Reinserts != g.Stats.Reinserts ||
 			stats.Min != g.Stats.Min || stats.Max != g.Stats.Max || len(stats.Columns) != len(g.Stats.Updates) {
@@ -241,12 +218,10 @@ func TestKuduFilesReadAsKuduReadsThem(t *testing.T) {
 			if g.undo() {
 				snap = mvcc.Nothing
 			}
-			if err := f.rowBack(uint32(row), snap, g.undo(), s, func(d change.Delta) bool {
+			must.Do(t, f.rowBack(uint32(row), snap, g.undo(), s, func(d change.Delta) bool {
 				single = append(single, d)
 				return true
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			slices.Reverse(single[first:])
 		}
 		sameDeltas(t, "delta of a single row", single, want)
@@ -259,18 +234,11 @@ func TestKuduFilesReadAsKuduReadsThem(t *testing.T) {
 func TestKuduFilesRewrittenAreTheSame(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *goldenFile, data []byte, deltas []change.Delta) {
 		sink := new(block.Memory)
-		w, err := newWriter(sink, g.undo(), g.BlockSize)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(newWriter(sink, g.undo(), g.BlockSize))(t)
 		for _, d := range deltas {
-			if err := w.Append(d); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Append(d))
 		}
-		if _, err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Finish())(t)
 		mask := func(file []byte) []byte {
 			stats, ok := openFile(t, &block.Memory{Bytes: file}).cells.Metadata(statsKey)
 			at := bytes.Index(file, stats)
@@ -302,17 +270,12 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 			Name, Trigger string
 			Kind          []string
 		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &m))
 		if !strings.HasSuffix(m.Name, ".delta") {
 			continue
 		}
 		seen++
-		data, err := os.ReadFile(filepath.Join(dir, m.Name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, m.Name)))(t)
 		f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
 		if err == nil && m.Trigger != "open" {
 			err = f.Verify(nil, 1<<20, false)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -372,13 +373,10 @@ func TestReplacementsNearFolds(t *testing.T) {
 
 func eachOf(t *testing.T, m *MemStore) (text string) {
 	t.Helper()
-	err := m.Each(mvcc.Everything, func(d change.Delta) error {
+	must.Do(t, m.Each(mvcc.Everything, func(d change.Delta) error {
 		text += fmt.Sprintf("%d %d %s\n", d.Row, uint64(d.TS), d.List)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return text
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -212,9 +213,7 @@ func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp)
 			births = append(births, Birth{First: uint32(row), Rows: 1, TS: h[0].ts})
 		}
 	}
-	if err := CheckBirths(births, int64(len(w.rows))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, CheckBirths(births, int64(len(w.rows))))
 	tr.SetBirths(births)
 	add := appendFile
 	if rapid.Bool().Draw(t, "cached") {
@@ -267,19 +266,11 @@ type fataler interface {
 func writeFile(t fataler, deltas []change.Delta, undo bool) (*block.Memory, Stats) {
 	t.Helper()
 	sink := &block.Memory{Number: 77}
-	w, err := newWriter(sink, undo, 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(newWriter(sink, undo, 512))(t)
 	for _, d := range deltas {
-		if err := w.Append(d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(d))
 	}
-	stats, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stats := must.Get(w.Finish())(t)
 	return sink, stats
 }
 
@@ -290,10 +281,7 @@ func openFile(t fataler, src block.Source) *File {
 
 func openCached(t fataler, src block.Source, c *cache.Cache) *File {
 	t.Helper()
-	f, err := OpenFile(src, cfile.ReaderOptions{Cache: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(OpenFile(src, cfile.ReaderOptions{Cache: c}))(t)
 	return f
 }
 
@@ -321,9 +309,7 @@ func appendTo(t fataler, files []*File, deltas []change.Delta, undo bool, c *cac
 	}
 	sink, _ := writeFile(t, deltas, undo)
 	f := openCached(t, sink, c)
-	if err := f.Verify(testSchema, 1<<20, undo); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Verify(testSchema, 1<<20, undo))
 	return append(files, f)
 }
 
@@ -361,9 +347,7 @@ func memOf(deltas []change.Delta) *MemStore {
 func (w *world) checkRows(t *rapid.T, snap mvcc.Snapshot) {
 	var r RowState
 	for row, h := range w.rows {
-		if err := w.tracker.RowAt(batch.Ordinal(row), snap, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.tracker.RowAt(batch.Ordinal(row), snap, &r))
 		want, base := h.at(h.before(snap)), h.at(w.base[row])
 		if r.Deleted == want.there {
 			t.Fatalf("row %d at %d: deleted %v, want there %v", row, snap, r.Deleted, want.there)
@@ -407,9 +391,7 @@ func (w *world) checkTouched(t *rapid.T, win *Window, id schema.ColumnID, v *bat
 
 // checkWindow compares one prepared window with the model, column by column.
 func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Snapshot, from, n int) {
-	if err := win.Prepare(batch.Ordinal(from), n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, win.Prepare(batch.Ordinal(from), n))
 	touched, some := w.touched(snap, from, n)
 	if win.Empty() == some {
 		t.Fatalf("rows [%d,%d) at %d: empty %v", from, from+n, snap, win.Empty())
@@ -485,10 +467,7 @@ func TestDeltasMatchModel(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		for row, h := range w.rows {
-			live, err := w.tracker.Live(batch.Ordinal(row))
-			if err != nil {
-				t.Fatal(err)
-			}
+			live := must.Get(w.tracker.Live(batch.Ordinal(row)))(t)
 			if want := h.at(len(h)).there; live != want {
 				t.Fatalf("row %d: live %v, want %v", row, live, want)
 			}
@@ -518,10 +497,7 @@ func (w *world) checkCollect(t *rapid.T, snap mvcc.Snapshot) {
 	c := w.tracker.NewCollector(snap)
 	for from := 0; from < len(w.rows); {
 		n := rapid.IntRange(1, 40).Draw(t, "collect")
-		u, r, err := c.Collect(batch.Ordinal(from), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u, r := must.Get2(c.Collect(batch.Ordinal(from), n))(t)
 		undo, redo = appendClones(undo, u), appendClones(redo, r)
 		from += n
 	}
@@ -563,22 +539,15 @@ func TestFlushKeepsEveryChange(t *testing.T) {
 			t.Skip()
 		}
 		var held []change.Delta
-		if err := m.Each(mvcc.Everything, func(d change.Delta) error {
+		must.Do(t, m.Each(mvcc.Everything, func(d change.Delta) error {
 			d.List = slices.Clone(d.List)
 			held = append(held, d)
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		sink, stats := writeFile(t, held, false)
 		f := openFile(t, sink)
-		if err := f.Verify(testSchema, uint64(len(w.rows)), false); err != nil {
-			t.Fatal(err)
-		}
-		_, redo, err := (&Tracker{Redo: []*File{f}}).Collect(0, len(w.rows), mvcc.Everything)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Verify(testSchema, uint64(len(w.rows)), false))
+		_, redo := must.Get2((&Tracker{Redo: []*File{f}}).Collect(0, len(w.rows), mvcc.Everything))(t)
 		sameDeltas(t, "flushed", redo, held)
 		if stats.Max != m.MaxTimestamp() || stats.Deletes != m.Deleted() || f.Len() != int64(m.Len()) {
 			t.Fatalf("statistics %+v of a store with %d changes", stats, m.Len())

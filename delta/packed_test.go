@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -88,10 +89,7 @@ func TestParsedBlockHasTheDeltas(t *testing.T) {
 			deltas = append(deltas, d)
 			cells = append(cells, append(appendKey(nil, d.Row, d.TS), d.List...))
 		}
-		b, _, err := parseBlock(reused, cells, testSchema)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b, _ := must.Get2(parseBlock(reused, cells, testSchema))(t)
 		sameDeltas(t, "parsed", slices.Collect(b.entriesOf(0, b.entries)), deltas)
 		for range 20 {
 			snap := mvcc.Snapshot(base + rnd.Uint64N(times))

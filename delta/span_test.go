@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -47,9 +48,7 @@ func TestSpanFindsTheRowsChangedInIt(t *testing.T) {
 			for from := 0; from < rows; from += batch.WindowRows {
 				n := min(batch.WindowRows, rows-from)
 				got := batch.MakeBitmap(n)
-				if err := s.SetChanged(batch.Ordinal(from), n, got); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.SetChanged(batch.Ordinal(from), n, got))
 				for i := range n {
 					if got.Get(i) != want.Get(from+i) {
 						t.Fatalf("(%d, %d]: row %d marked: %v", after, upTo, from+i, got.Get(i))
@@ -71,12 +70,9 @@ func checkEach(t *testing.T, tr *Tracker, at map[int][]mvcc.Timestamp, after, up
 	got := map[int][]mvcc.Timestamp{}
 	s := tr.NewSpan(mvcc.AsOf(after), mvcc.AsOf(upTo))
 	for _, from := range []batch.Ordinal{0, batch.WindowRows} {
-		err := s.Each(from, batch.WindowRows, func(row batch.Ordinal, ts mvcc.Timestamp) {
+		must.Do(t, s.Each(from, batch.WindowRows, func(row batch.Ordinal, ts mvcc.Timestamp) {
 			got[int(row)] = append(got[int(row)], ts)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	for row, list := range at {
 		var want []mvcc.Timestamp

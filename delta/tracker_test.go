@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -23,10 +24,7 @@ func TestCollectMergesFilesThatOverlapInTime(t *testing.T) {
 		{Row: 1, TS: 15, List: setInt(12, 3)}, {Row: 1, TS: 30, List: drop()}}, false)
 
 	tracker := &Tracker{Undo: undos, Redo: redos}
-	undo, redo, err := tracker.Collect(0, 10, 30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	undo, redo := must.Get2(tracker.Collect(0, 10, 30))(t)
 	sameDeltas(t, "undo", undo, []change.Delta{
 		{Row: 1, TS: 10, List: setInt(11, 1)}, {Row: 1, TS: 5, List: setInt(12, 1)}, {Row: 1, TS: 3, List: drop()},
 		{Row: 2, TS: 3, List: drop()}, {Row: 4, TS: 6, List: setInt(12, 2)},
@@ -61,9 +59,7 @@ func TestUnknownColumnsAreLeftAlone(t *testing.T) {
 	list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 999, []byte("dropped"))
 	redos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 5, List: list}}, false)
 	w := (&Tracker{Schema: testSchema, Redo: redos}).NewWindow(mvcc.Everything)
-	if err := w.Prepare(0, 10); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Prepare(0, 10))
 	if w.Empty() || w.Touches(11) || !w.Touches(999) {
 		t.Errorf("empty %v, touches 11 %v, 999 %v", w.Empty(), w.Touches(11), w.Touches(999))
 	}
@@ -80,9 +76,7 @@ func TestReinsertWithoutAColumnKeepsEarlierChanges(t *testing.T) {
 		{Row: 0, TS: 20, List: set(change.Reinsert, 11, 1, 2, 3, 4)},
 	}, true)
 	w := (&Tracker{Schema: testSchema, Undo: undos}).NewWindow(10)
-	if err := w.Prepare(0, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Prepare(0, 1))
 	v := batch.NewVector(schema.Int8, 1)
 	if w.ApplyColumn(300, v); v.Data[0] != 7 {
 		t.Errorf("cell %v, want 7", v.Data)

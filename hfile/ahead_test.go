@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -20,19 +21,12 @@ import (
 func gzipFile(t *testing.T, n int) *block.Memory {
 	t.Helper()
 	out := new(block.Memory)
-	w, err := NewWriter(out, WriterOptions{Codec: GZ, BlockBytes: 200, IndexBlockBytes: 400})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, WriterOptions{Codec: GZ, BlockBytes: 200, IndexBlockBytes: 400}))(t)
 	for i := range n {
-		if err := w.Append(Cell{Key: Key{Row: aheadRow(i), Timestamp: math.MaxInt64, Type: Put},
-			Value: aheadRow(i * 7)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(Cell{Key: Key{Row: aheadRow(i), Timestamp: math.MaxInt64, Type: Put},
+			Value: aheadRow(i * 7)}))
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	return out
 }
 
@@ -40,10 +34,7 @@ func gzipFile(t *testing.T, n int) *block.Memory {
 func aheadReader(t *testing.T, n int) (*Reader, *block.Memory) {
 	t.Helper()
 	file := gzipFile(t, n)
-	r, err := Open(file, ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(file, ReaderOptions{}))(t)
 	cpus := runtime.GOMAXPROCS(4)
 	t.Cleanup(func() { runtime.GOMAXPROCS(cpus) })
 	return r, file
@@ -185,27 +176,18 @@ func TestWorkersReadWithoutTheCursor(t *testing.T) {
 // Blocks that are much larger than in the file are not read ahead.
 func TestReadingAheadTakesLittleMemory(t *testing.T) {
 	out := new(block.Memory)
-	w, err := NewWriter(out, WriterOptions{Codec: GZ})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, WriterOptions{Codec: GZ}))(t)
 	value := make([]byte, 8<<20)
 	for i := range 8 {
-		if err := w.Append(Cell{Key: Key{Row: aheadRow(i), Timestamp: math.MaxInt64, Type: Put},
-			Value: value}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(Cell{Key: Key{Row: aheadRow(i), Timestamp: math.MaxInt64, Type: Put},
+			Value: value}))
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	cpus := runtime.GOMAXPROCS(4)
 	defer runtime.GOMAXPROCS(cpus)
 	n := memtest.Allocated(func() {
 		var r *Reader
-		if r, err = Open(out, ReaderOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		r = must.Get(Open(out, ReaderOptions{}))(t)
 		for _, err := range r.Cells() {
 			if err != nil {
 				t.Fatal(err)

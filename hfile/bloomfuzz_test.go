@@ -9,26 +9,20 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // bloomSeedFile returns a file with a Bloom filter of two chunks.
 func bloomSeedFile(t testing.TB, kind BloomKind) []byte {
 	t.Helper()
 	sink := &block.Memory{}
-	w, err := NewWriter(sink, WriterOptions{Bloom: kind, PrefixBytes: 6, BloomBlockBytes: 128, BlockBytes: 512})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(sink, WriterOptions{Bloom: kind, PrefixBytes: 6, BloomBlockBytes: 128, BlockBytes: 512}))(t)
 	for i := range 150 {
 		c := Cell{Key: Key{Row: fmt.Appendf(nil, "row-%03d", i), Family: []byte("f"),
 			Qualifier: []byte("q"), Timestamp: 1, Type: Put}}
-		if err := w.Append(c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(c))
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	return sink.Bytes
 }
 
@@ -39,18 +33,12 @@ func FuzzBloomMeta(f *testing.F) {
 	for kind := BloomRow; kind <= BloomRowPrefix; kind++ {
 		file := bloomSeedFile(f, kind)
 		sources[kind] = &block.Memory{Bytes: file}
-		r, err := Open(sources[kind], ReaderOptions{})
-		if err != nil {
-			f.Fatal(err)
-		}
+		r := must.Get(Open(sources[kind], ReaderOptions{}))(f)
 		f.Add(uint8(kind), r.blooms[0].payload, []byte("row-077"))
 	}
 	fuzztest.Run(f, func(t *testing.T, kind uint8, payload, row []byte) {
 		src := sources[BloomRow+BloomKind(kind%3)]
-		r, err := Open(src, ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Open(src, ReaderOptions{}))(t)
 		// As if it had been read from a block: checksums do not protect it.
 		r.blooms[0].payload = payload
 		filter, err := r.Bloom()
@@ -77,10 +65,7 @@ func FuzzBloomMeta(f *testing.F) {
 // and a key to look up. A filter that is accepted is written as it was read.
 func FuzzHudiBloom(f *testing.F) {
 	for _, o := range []HudiBloomOptions{{Simple: true, Keys: 10, ErrorRate: 0.1}, {Keys: 2, ErrorRate: 0.1}} {
-		filter, err := NewHudiBloom(o)
-		if err != nil {
-			f.Fatal(err)
-		}
+		filter := must.Get(NewHudiBloom(o))(f)
 		for i := range byte(5) {
 			filter.Add([]byte{'a' + i})
 		}

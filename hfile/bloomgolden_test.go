@@ -14,6 +14,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // bloomFile is a line of the golden manifest: of a file with Bloom filters.
@@ -33,19 +34,14 @@ func bloomFiles(t *testing.T, f func(t *testing.T, g bloomFile, r *Reader)) {
 	n := 0
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
 		var g bloomFile
-		if err := json.Unmarshal([]byte(line), &g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &g))
 		if g.Probes == "" {
 			continue
 		}
 		n++
 		g.dir = filepath.Join(dir, filepath.Dir(g.Name))
 		t.Run(g.Name, func(t *testing.T) {
-			r, err := g.open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(g.open(t))(t)
 			f(t, g, r)
 		})
 	}
@@ -79,10 +75,7 @@ func corpusBytes(t *testing.T, s string) []byte {
 	if !strings.HasPrefix(s, "0x") {
 		return []byte(s)
 	}
-	b, err := hex.DecodeString(s[2:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(s[2:]))(t)
 	return b
 }
 
@@ -94,14 +87,8 @@ func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 		if r.Hudi() {
 			return
 		}
-		general, err := newBloomBuilder(g.kind(), g.hash(), g.BlockBytes, g.Prefix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		deletes, err := newBloomBuilder(BloomRow, g.hash(), g.BlockBytes, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		general := must.Get(newBloomBuilder(g.kind(), g.hash(), g.BlockBytes, g.Prefix))(t)
+		deletes := must.Get(newBloomBuilder(BloomRow, g.hash(), g.BlockBytes, 0))(t)
 		chunks := map[*bloomBuilder][]bloomChunk{}
 		take := func(b *bloomBuilder, closing bool) {
 			for b.ready(closing) {
@@ -112,9 +99,7 @@ func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 		}
 		for _, line := range corpustest.Lines(t, g.path(g.Values)) {
 			var c struct{ Row, Qualifier, Type string }
-			if err := json.Unmarshal([]byte(line), &c); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &c))
 			k := Key{Row: corpusBytes(t, c.Row), Qualifier: corpusBytes(t, c.Qualifier)}
 			if general.add(k); c.Type == DeleteFamily.String() || c.Type == DeleteFamilyVersion.String() {
 				deletes.add(k)
@@ -131,19 +116,13 @@ func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 				continue
 			}
 			compared++
-			f, err := r.filter(new(atomic.Pointer[BloomFilter]), magic)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(r.filter(new(atomic.Pointer[BloomFilter]), magic))(t)
 			if len(f.chunks) != len(chunks[b]) {
 				t.Fatalf("%s: %d chunks, HBase has %d", magic, len(chunks[b]), len(f.chunks))
 			}
 			b.index, b.chunks = nil, 0
 			for i, e := range f.chunks {
-				block, err := r.readBlock(e.offset, e.size, magicBloomChunk)
-				if err != nil {
-					t.Fatal(err)
-				}
+				block := must.Get(r.readBlock(e.offset, e.size, magicBloomChunk))(t)
 				if b.taken = chunks[b][i]; !bytes.Equal(b.taken.bits, block.payload) {
 					t.Errorf("%s: chunk %d of %d bytes differs from HBase's %d", magic, i,
 						len(b.taken.bits), len(block.payload))
@@ -167,18 +146,9 @@ func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 func TestBloomFiltersAnswerLikeHBaseAndHudi(t *testing.T) {
 	probes := 0
 	bloomFiles(t, func(t *testing.T, g bloomFile, r *Reader) {
-		general, err := r.Bloom()
-		if err != nil {
-			t.Fatal(err)
-		}
-		deletes, err := r.DeleteFamilyBloom()
-		if err != nil {
-			t.Fatal(err)
-		}
-		hudi, err := r.HudiBloom()
-		if err != nil {
-			t.Fatal(err)
-		}
+		general := must.Get(r.Bloom())(t)
+		deletes := must.Get(r.DeleteFamilyBloom())(t)
+		hudi := must.Get(r.HudiBloom())(t)
 		for _, f := range []*BloomFilter{general, deletes} {
 			if f == nil {
 				continue
@@ -192,10 +162,7 @@ func TestBloomFiltersAnswerLikeHBaseAndHudi(t *testing.T) {
 			if f == nil {
 				return nil
 			}
-			ok, err := f.MayContain(row, qualifier)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok := must.Get(f.MayContain(row, qualifier))(t)
 			return &ok
 		}
 		for _, line := range corpustest.Lines(t, g.path(g.Probes)) {
@@ -206,9 +173,7 @@ func TestBloomFiltersAnswerLikeHBaseAndHudi(t *testing.T) {
 				DeleteFamily        *bool `json:"delete_family"`
 				Present             *bool
 			}
-			if err := json.Unmarshal([]byte(line), &p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &p))
 			row, qualifier := corpusBytes(t, p.Row), corpusBytes(t, p.Qualifier)
 			got, gotDeletes := ask(general, row, qualifier), ask(deletes, row, nil)
 			var present *bool
@@ -242,9 +207,7 @@ func TestDamagedBloomFiltersAreRefused(t *testing.T) {
 			Name, Trigger string
 			Kind          []string
 		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &m))
 		if m.Trigger != "probe" {
 			continue
 		}
@@ -293,12 +256,8 @@ func TestBloomVerifierKnowsTheCells(t *testing.T) {
 		v := newBloomVerifier(f)
 		for _, line := range corpustest.Lines(t, g.path(g.Values)) {
 			var c struct{ Row, Qualifier string }
-			if err := json.Unmarshal([]byte(line), &c); err != nil {
-				t.Fatal(err)
-			}
-			if err := v.check(Key{Row: corpusBytes(t, c.Row), Qualifier: corpusBytes(t, c.Qualifier)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &c))
+			must.Do(t, v.check(Key{Row: corpusBytes(t, c.Row), Qualifier: corpusBytes(t, c.Qualifier)}))
 		}
 		if err := v.check(Key{Row: []byte("zzz-not-in-the-file")}); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("a row that is not in the filter: %v", err)
@@ -313,19 +272,11 @@ func TestHudiBloomMakesHudiBytes(t *testing.T) {
 		if !r.Hudi() {
 			return
 		}
-		text, _, err := r.Meta(hudiBloomMeta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := NewHudiBloom(HudiBloomOptions{Simple: g.Kind == hudiBloomSimple, Keys: 500, ErrorRate: 0.01})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text, _ := must.Get2(r.Meta(hudiBloomMeta))(t)
+		f := must.Get(NewHudiBloom(HudiBloomOptions{Simple: g.Kind == hudiBloomSimple, Keys: 500, ErrorRate: 0.01}))(t)
 		for _, line := range corpustest.Lines(t, g.path(g.Values)) {
 			var c struct{ Key string }
-			if err := json.Unmarshal([]byte(line), &c); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &c))
 			f.Add(corpusBytes(t, c.Key))
 		}
 		if got, _ := f.MarshalText(); !bytes.Equal(got, text) {

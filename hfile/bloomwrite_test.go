@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestBloomBuilderRefusesOptions(t *testing.T) {
@@ -36,10 +37,7 @@ func TestBloomChunksKeepTheirErrorRate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, hash := range []BloomHash{Jenkins, Murmur, Murmur3} {
 		for _, keys := range []int{1, 2, 53, 54, 106, 1000, 3400} {
-			b, err := newBloomBuilder(BloomRow, hash, 4096, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(newBloomBuilder(BloomRow, hash, 4096, 0))(t)
 			var rows []string
 			for i := range keys {
 				rows = append(rows, fmt.Sprintf("%08d-%x", i, rng.Uint32()))
@@ -80,10 +78,7 @@ func TestBloomChunksKeepTheirErrorRate(t *testing.T) {
 }
 
 func TestBloomBuilderWithoutKeysHasNoMetadata(t *testing.T) {
-	b, err := newBloomBuilder(BloomRow, Murmur, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(newBloomBuilder(BloomRow, Murmur, 0, 0))(t)
 	if b.ready(true) || b.meta() != nil || b.lastKey() != nil {
 		t.Errorf("chunk %v, metadata %x, last key %x", b.ready(true), b.meta(), b.lastKey())
 	}
@@ -126,10 +121,7 @@ func TestBloomMetaRefusesMalformedBytes(t *testing.T) {
 func TestGetReadsRowsWithoutUnknownBloomFilters(t *testing.T) {
 	for _, kind := range []BloomKind{BloomRow, BloomRowCol, BloomRowPrefix} {
 		for _, version := range []byte{bloomMetaVersion, bloomMetaVersion + 1} {
-			r, err := Open(&block.Memory{Bytes: bloomSeedFile(t, kind)}, ReaderOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(Open(&block.Memory{Bytes: bloomSeedFile(t, kind)}, ReaderOptions{}))(t)
 			r.blooms[0].payload[3] = version
 			for _, get := range []func() ([]Cell, error){
 				func() ([]Cell, error) { return r.Get([]byte("row-077")) },
@@ -140,10 +132,7 @@ func TestGetReadsRowsWithoutUnknownBloomFilters(t *testing.T) {
 				}
 			}
 		}
-		r, err := Open(&block.Memory{Bytes: bloomSeedFile(t, kind)}, ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Open(&block.Memory{Bytes: bloomSeedFile(t, kind)}, ReaderOptions{}))(t)
 		r.blooms[0].payload = r.blooms[0].payload[:20]
 		if _, err := r.GetColumn([]byte("row-077"), []byte("f"), []byte("q")); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%v, damaged metadata: %v", kind, err)

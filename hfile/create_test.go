@@ -9,13 +9,11 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func names(t *testing.T, dir string) (names []string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -25,27 +23,17 @@ func names(t *testing.T, dir string) (names []string) {
 func TestCreateNamesTheFileAtFinish(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f.hfile")
-	w, err := Create(name, WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(name, WriterOptions{}))(t)
 	defer w.Abort()
-	if err := w.AppendKeyValue([]byte("k"), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.AppendKeyValue([]byte("k"), []byte("v")))
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before Finish: %v", err)
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	if got := names(t, dir); len(got) != 1 || got[0] != "f.hfile" {
 		t.Errorf("files %q", got)
 	}
-	src, err := block.OpenFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(block.OpenFile(name))(t)
 	defer src.Close()
 	if r, err := Open(src, ReaderOptions{}); err != nil || r.Trailer().EntryCount != 1 {
 		t.Errorf("%v", err)
@@ -61,13 +49,8 @@ func TestCreateNamesTheFileAtFinish(t *testing.T) {
 func TestCreateRefusesExistingFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f.hfile")
-	late, err := Create(name, WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	late := must.Get(Create(name, WriterOptions{}))(t)
+	must.Do(t, os.WriteFile(name, []byte("mine"), 0o600))
 	if _, err := Create(name, WriterOptions{}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Create: %v", err)
 	}
@@ -87,16 +70,11 @@ func TestAbortedAndFailedWritesLeaveNoFile(t *testing.T) {
 	name := filepath.Join(dir, "f.hfile")
 	fail := func(do func(w *FileWriter) error) error {
 		t.Helper()
-		w, err := Create(name, WriterOptions{BlockBytes: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Create(name, WriterOptions{BlockBytes: 100}))(t)
 		for _, key := range []string{"a", "b", "c"} {
-			if err := w.AppendKeyValue([]byte(key), bytes.Repeat([]byte("v"), 200<<10)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.AppendKeyValue([]byte(key), bytes.Repeat([]byte("v"), 200<<10)))
 		}
-		err = do(w)
+		err := do(w)
 		if got := names(t, dir); len(got) != 0 {
 			t.Errorf("files %q", got)
 		}

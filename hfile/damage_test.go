@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -107,10 +108,7 @@ func TestFlippedBitsInBlocksAreErrors(t *testing.T) {
 func TestFlippedBitsInTrailersChangeNothing(t *testing.T) {
 	supported(t, func(t *testing.T, g goldenFile, r *Reader) {
 		data := g.bytes(t)
-		want, err := dumpAll(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(dumpAll(data))(t)
 		used := bytes.LastIndexFunc(data[:len(data)-versionLen], func(c rune) bool { return c != 0 }) + 2
 		rng := rand.New(rand.NewPCG(2, uint64(len(data))))
 		for at := int(r.end); at < len(data); at++ {

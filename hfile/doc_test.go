@@ -6,14 +6,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestPackageDocShowsABlock compares the block in the package doc with the block of rawFile.
 func TestPackageDocShowsABlock(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("doc.go"))(t)
 	var shown string
 	for _, line := range regexp.MustCompile(
 		`(?m)^//\t((?:[0-9a-f]{2} ?)+(?: (?:[0-9a-f]{2} ?)+)*)  `).FindAllStringSubmatch(string(text), -1) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // text returns a byte string as the corpus writes it.
@@ -32,10 +33,7 @@ func untext(t testing.TB, s string) []byte {
 	if !strings.HasPrefix(s, "0x") {
 		return []byte(s)
 	}
-	b, err := hex.DecodeString(s[2:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(s[2:]))(t)
 	return b
 }
 
@@ -108,10 +106,7 @@ func supported(t *testing.T, f func(t *testing.T, g goldenFile, r *Reader)) {
 		if g.Codec == "LZO" {
 			return
 		}
-		r, err := g.open(t)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(g.open(t))(t)
 		f(t, g, r)
 	})
 }
@@ -173,9 +168,7 @@ func TestGoldenSeeks(t *testing.T) {
 		again := r.NewCursor(options)
 		for _, line := range g.lines(t, g.Seeks) {
 			var s goldenSeek
-			if err := json.Unmarshal([]byte(line), &s); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &s))
 			for _, c := range []*Cursor{r.NewCursor(options), again} {
 				if isHudi(g) {
 					var key string
@@ -250,9 +243,7 @@ func TestGoldenSequences(t *testing.T) {
 		c := r.NewCursor(CursorOptions{View: ViewHudi, ForwardOnly: true})
 		for _, line := range g.lines(t, g.Sequence) {
 			var s goldenSeek
-			if err := json.Unmarshal([]byte(line), &s); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &s))
 			var key string
 			json.Unmarshal(s.Key, &key)
 			if lostByHudi(g, key) {
@@ -325,19 +316,13 @@ func TestGoldenListings(t *testing.T) {
 			}
 			add(`"index","depth":%d,"offset":%d,"size":%d,"key":%s`, e.Depth, e.Offset, e.Size, indexKeyText(e.Key))
 		}
-		mid, err := r.MidKey()
-		if err != nil {
-			t.Fatal(err)
-		}
+		mid := must.Get(r.MidKey())(t)
 		if mid != nil {
 			add(`"mid_key","key":%s`, indexKeyText(mid))
 		}
 		if !isHudi(g) {
 			for _, e := range r.MetaEntries() {
-				content, ok, err := r.Meta(string(e.Key))
-				if err != nil {
-					t.Fatal(err)
-				}
+				content, ok := must.Get2(r.Meta(string(e.Key)))(t)
 				add(`"meta","name":%s,"offset":%d,"size":%d,"found":%t,"length":%d,"sha256":"%x"`, quote(text(e.Key)),
 					e.Offset, e.Size, ok, len(content), sha256.Sum256(content))
 			}
@@ -364,10 +349,7 @@ func TestGoldenHudiListings(t *testing.T) {
 				quote(text(e.Key)), quote(text(e.Value))))
 		}
 		for _, e := range r.MetaEntries() {
-			content, _, err := r.Meta(string(e.Key))
-			if err != nil {
-				t.Fatal(err)
-			}
+			content, _ := must.Get2(r.Meta(string(e.Key)))(t)
 			got = append(got,
 				fmt.Sprintf(`{"section":"meta","name":%s,"offset":%d,"size":%d,"length":%d,"sha256":"%x"}`,
 					quote(text(e.Key)), e.Offset, e.Size,

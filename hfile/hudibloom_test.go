@@ -14,15 +14,13 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Each line of the file has the arguments of a filter of Hudi 1.2.0 (type, keys, error rate, most
 // keys), the number of keys "kéy-0", "kéy-1", … that were added, and its text.
 func TestHudiBloomGrowsLikeHudi(t *testing.T) {
-	lines, err := os.ReadFile("testdata/hudi-bloom.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(os.ReadFile("testdata/hudi-bloom.txt"))(t)
 	n := 0
 	for line := range strings.Lines(string(lines)) {
 		var (
@@ -30,14 +28,9 @@ func TestHudiBloomGrowsLikeHudi(t *testing.T) {
 			typeCode, want string
 			added          int
 		)
-		if _, err := fmt.Sscan(line, &typeCode, &o.Keys, &o.ErrorRate, &o.MaxKeys, &added, &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(line, &typeCode, &o.Keys, &o.ErrorRate, &o.MaxKeys, &added, &want))(t)
 		o.Simple = typeCode == hudiBloomSimple
-		f, err := NewHudiBloom(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(NewHudiBloom(o))(t)
 		for i := range added {
 			f.Add(fmt.Appendf(nil, "kéy-%d", i))
 		}
@@ -45,9 +38,7 @@ func TestHudiBloomGrowsLikeHudi(t *testing.T) {
 		if string(text) != want {
 			t.Errorf("%s%s", line, text)
 		}
-		if f, err = ParseHudiBloom(typeCode, text); err != nil {
-			t.Fatal(err)
-		}
+		f = must.Get(ParseHudiBloom(typeCode, text))(t)
 		for i := range added {
 			if !f.MayContain(fmt.Appendf(nil, "kéy-%d", i)) {
 				t.Errorf("%skey %d is absent", line, i)
@@ -62,10 +53,7 @@ func TestHudiBloomGrowsLikeHudi(t *testing.T) {
 
 // Hudi 1.2.0 stores a filter as text. The hash is of its text for the keys "k0" to "k199999".
 func TestHudiBloomWithDefaultsMatchesHudi(t *testing.T) {
-	f, err := NewHudiBloom(HudiBloomOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(NewHudiBloom(HudiBloomOptions{}))(t)
 	for i := range 200000 {
 		f.Add(fmt.Appendf(nil, "k%d", i))
 	}
@@ -78,17 +66,12 @@ func TestHudiBloomWithDefaultsMatchesHudi(t *testing.T) {
 
 // A filter that was read has no limit for its keys; Hudi then adds no further row.
 func TestHudiBloomAddsToAFilterThatWasRead(t *testing.T) {
-	f, err := NewHudiBloom(HudiBloomOptions{Keys: 3, ErrorRate: 0.1, MaxKeys: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(NewHudiBloom(HudiBloomOptions{Keys: 3, ErrorRate: 0.1, MaxKeys: 9}))(t)
 	for i := range 4 {
 		f.Add(fmt.Appendf(nil, "a%d", i))
 	}
 	text, _ := f.MarshalText()
-	if f, err = ParseHudiBloom(hudiBloomDynamic, text); err != nil {
-		t.Fatal(err)
-	}
+	f = must.Get(ParseHudiBloom(hudiBloomDynamic, text))(t)
 	for i := range 9 {
 		f.Add(fmt.Appendf(nil, "b%d", i))
 	}
@@ -100,10 +83,7 @@ func TestHudiBloomAddsToAFilterThatWasRead(t *testing.T) {
 
 func TestHudiBloomReadsTheConstantOfHudisTests(t *testing.T) {
 	const text = "/////wAAABQBAAABID797Rg6cC9QEnS/mT3C01cdQGaLYH2jbOCLtMA0RWppEH1HQg=="
-	f, err := ParseHudiBloom(hudiBloomSimple, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(ParseHudiBloom(hudiBloomSimple, []byte(text)))(t)
 	if f.hashes != 20 || f.hash != Murmur || f.bits != 288 {
 		t.Errorf("%d hashes of %v, %d bits", f.hashes, f.hash, f.bits)
 	}
@@ -111,10 +91,7 @@ func TestHudiBloomReadsTheConstantOfHudisTests(t *testing.T) {
 
 func TestHudiBloomRefusesMalformedText(t *testing.T) {
 	filter := func(simple bool) []byte {
-		f, err := NewHudiBloom(HudiBloomOptions{Simple: simple, Keys: 2, ErrorRate: 0.1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(NewHudiBloom(HudiBloomOptions{Simple: simple, Keys: 2, ErrorRate: 0.1}))(t)
 		for i := range byte(3) {
 			f.Add([]byte{i})
 		}
@@ -184,10 +161,7 @@ func TestHudiBloomRefusesOptions(t *testing.T) {
 			t.Errorf("%+v is accepted", o)
 		}
 	}
-	f, err := NewHudiBloom(HudiBloomOptions{Keys: 1, ErrorRate: math.SmallestNonzeroFloat64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(NewHudiBloom(HudiBloomOptions{Keys: 1, ErrorRate: math.SmallestNonzeroFloat64}))(t)
 	text, _ := f.MarshalText()
 	if _, err := ParseHudiBloom(f.TypeCode(), text); err != nil {
 		t.Errorf("the smallest error rate: %v", err)
@@ -200,28 +174,16 @@ func TestHudiReadsOurBloomFilters(t *testing.T) {
 	j := newJudge(t, program)
 	for i, o := range []HudiBloomOptions{{Simple: true, Keys: 300, ErrorRate: 0.1},
 		{Keys: 50, ErrorRate: 0.05, MaxKeys: 250}} {
-		f, err := NewHudiBloom(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(NewHudiBloom(o))(t)
 		sink := &block.Memory{}
-		w, err := NewWriter(sink, WriterOptions{Like: Hudi, Codec: []Codec{None, GZ}[i], CreationTime: at})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(NewWriter(sink, WriterOptions{Like: Hudi, Codec: []Codec{None, GZ}[i], CreationTime: at}))(t)
 		for k := range 300 {
 			key := fmt.Appendf(nil, "ключ-%03d", k)
 			f.Add(key)
-			if err := w.AppendKeyValue(key, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.AppendKeyValue(key, nil))
 		}
-		if err := w.AddHudiBloom(f); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AddHudiBloom(f))
+		must.Do(t, w.Finish())
 		var keys strings.Builder
 		for k := range 3000 {
 			fmt.Fprintf(&keys, "{\"key\":\"ключ-%03d\"}\n", k)
@@ -229,9 +191,7 @@ func TestHudiReadsOurBloomFilters(t *testing.T) {
 		n, yes := 0, 0
 		exit, message := j.ask(func(text []byte) {
 			var answer struct{ Present bool }
-			if err := json.Unmarshal(text, &answer); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(text, &answer))
 			if answer.Present != f.MayContain(fmt.Appendf(nil, "ключ-%03d", n)) {
 				t.Errorf("%s: key %d: Hudi says %t", f.TypeCode(), n, answer.Present)
 			}

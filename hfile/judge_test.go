@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // judge is a running program with the readers of HBase and Hudi.
@@ -22,17 +24,9 @@ type judge struct {
 func newJudge(t *testing.T, program string) *judge {
 	cmd := exec.Command(program, "--stdin")
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		io.Copy(io.Discard, out)
@@ -47,9 +41,7 @@ func newJudge(t *testing.T, program string) *judge {
 func (j *judge) write(name string, content []byte) string {
 	j.t.Helper()
 	name = filepath.Join(j.dir, name)
-	if err := os.WriteFile(name, content, 0o600); err != nil {
-		j.t.Fatal(err)
-	}
+	must.Do(j.t, os.WriteFile(name, content, 0o600))
 	return name
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // checkStages opens the file in data, reads all entries, and verifies it. It returns the first
@@ -39,9 +40,7 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 			Name, What, Trigger string
 			Kind                []string
 		}
-		if err := json.Unmarshal(s.Bytes(), &f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(s.Bytes(), &f))
 		if f.Trigger == "probe" {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestFilesOfHudisFirstNativeWritersAreRead reads a file without KEY_VALUE_VERSION, whose keys end
@@ -23,10 +24,7 @@ func TestFilesOfHudisFirstNativeWritersAreRead(t *testing.T) {
 		m := f.message(load, info)
 		m = protowire.AppendString(protowire.AppendTag(m, trailerOrder, protowire.BytesType), comparatorHudi)
 		m = protowire.AppendString(protowire.AppendTag(m, trailerKey, protowire.BytesType), "")
-		r, err := Open(&block.Memory{Bytes: f.finish(nil, protowire.AppendBytes(nil, m))}, ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Open(&block.Memory{Bytes: f.finish(nil, protowire.AppendBytes(nil, m))}, ReaderOptions{}))(t)
 		got := ""
 		for kv, err := range r.KeyValues() {
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // goldenFile is a line of the golden manifest.
@@ -42,9 +43,7 @@ func goldenFiles(t *testing.T, f func(t *testing.T, g goldenFile)) {
 	for s := bufio.NewScanner(bytes.NewReader(corpustest.Read(t,
 		filepath.Join(dir, "manifest.jsonl")))); s.Scan(); n++ {
 		var g goldenFile
-		if err := json.Unmarshal(s.Bytes(), &g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(s.Bytes(), &g))
 		g.dir = filepath.Join(dir, filepath.Dir(g.Name))
 		t.Run(g.Name, func(t *testing.T) { f(t, g) })
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/hfile"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -155,21 +156,14 @@ func writeCells(t *testing.T, o hfile.WriterOptions, cells []hfile.Cell) []byte 
 		}
 	}
 	if o.Like == hfile.Hudi {
-		f, err := hfile.NewHudiBloom(hfile.HudiBloomOptions{Keys: 50, ErrorRate: 0.01, MaxKeys: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(hfile.NewHudiBloom(hfile.HudiBloomOptions{Keys: 50, ErrorRate: 0.01, MaxKeys: 1000}))(t)
 		for _, c := range cells {
 			f.Add(c.Row)
 		}
-		if err := w.AddHudiBloom(f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AddHudiBloom(f))
 	}
-	if err := cmp.Or(w.AddMeta("some name", []byte("some content")),
-		w.AddInfo("some key", []byte("some value")), w.Finish()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmp.Or(w.AddMeta("some name", []byte("some content")),
+		w.AddInfo("some key", []byte("some value")), w.Finish()))
 	return sink.Bytes
 }
 
@@ -349,9 +343,7 @@ func checkSeeks(t *testing.T, r *hfile.Reader, o *oracle, rng *rand.Rand) {
 			t.Fatalf("SeekBefore(%v), then Next: %v, want %v (%v)", k, reused.Cell(), o.cells[before+1], reused.Err())
 		}
 	}
-	if err := reused.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, reused.Close())
 
 	// Ascending keys on one cursor that only goes forward: the answers of new cursors.
 	slices.SortFunc(keys, o.compare)
@@ -399,17 +391,11 @@ func checkGets(t *testing.T, r *hfile.Reader, cells []hfile.Cell, rng *rand.Rand
 		if rng.IntN(4) == 0 {
 			k.Qualifier = []byte("qualifier")[:rng.IntN(10)]
 		}
-		got, err := r.Get(k.Row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(r.Get(k.Row))(t)
 		sameCells(t, fmt.Sprintf("Get(%q)", k.Row), slice(got), among(func(c hfile.Cell) bool {
 			return bytes.Equal(c.Row, k.Row)
 		}))
-		got, err = r.GetColumn(k.Row, k.Family, k.Qualifier)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got = must.Get(r.GetColumn(k.Row, k.Family, k.Qualifier))(t)
 		sameCells(t, fmt.Sprintf("GetColumn(%q, %q, %q)", k.Row, k.Family, k.Qualifier), slice(got),
 			among(func(c hfile.Cell) bool {
 				return bytes.Equal(c.Row, k.Row) && bytes.Equal(c.Family, k.Family) &&
@@ -444,10 +430,7 @@ func checkBlooms(t *testing.T, r *hfile.Reader, o hfile.WriterOptions, cells []h
 	if err != nil || (general != nil) != (o.Bloom != hfile.BloomNone && len(cells) > 0) {
 		t.Fatalf("filter %v, %v with %d cells and options %+v", general, err, len(cells), o)
 	}
-	deletes, err := r.DeleteFamilyBloom()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deletes := must.Get(r.DeleteFamilyBloom())(t)
 	hudi, err := r.HudiBloom()
 	if err != nil || (hudi != nil) != (o.Like == hfile.Hudi) {
 		t.Fatalf("filter of Hudi %v, %v", hudi, err)
@@ -456,9 +439,7 @@ func checkBlooms(t *testing.T, r *hfile.Reader, o hfile.WriterOptions, cells []h
 		if f == nil {
 			continue
 		}
-		if err := f.Check(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Check())
 	}
 	for _, c := range cells {
 		if general != nil {
@@ -497,10 +478,7 @@ func TestRandomFilesReadAsWritten(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				read.Cache, read.CacheID = cache.New(int64(rng.IntN(1<<20))), 7
 			}
-			r, err := hfile.Open(&block.Memory{Bytes: file}, read)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(hfile.Open(&block.Memory{Bytes: file}, read))(t)
 			sameCells(t, "Cells", r.Cells(), cells)
 			views := []hfile.View{hfile.ViewHBase}
 			if distinct || o.Like == hfile.Hudi {
@@ -549,10 +527,7 @@ func smallFiles(t *testing.T, f func(t *testing.T, o hfile.WriterOptions, cells 
 }
 
 func blocksEnd(t *testing.T, file []byte) (end int) {
-	r, err := hfile.Open(&block.Memory{Bytes: file}, hfile.ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(hfile.Open(&block.Memory{Bytes: file}, hfile.ReaderOptions{}))(t)
 	for b, err := range r.Blocks() {
 		if err != nil {
 			t.Fatal(err)
@@ -594,10 +569,7 @@ func TestFlippedBitsOfTheTrailerChangeNoAnswer(t *testing.T) {
 		if o.Like == hfile.Hudi {
 			view = hfile.ViewHudi
 		}
-		good, err := hfile.Open(&block.Memory{Bytes: file}, hfile.ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		good := must.Get(hfile.Open(&block.Memory{Bytes: file}, hfile.ReaderOptions{}))(t)
 		want := newOracle(t, good, view, cells)
 		damaged := bytes.Clone(file)
 		accepted := 0

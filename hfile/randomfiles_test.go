@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // randomFile is a file of our writer, with the cells and options that it was written with.
@@ -109,15 +110,10 @@ func (f *randomFile) make(t *testing.T, rnd *rand.Rand, empty bool) {
 // write writes the file.
 func (f *randomFile) write(t *testing.T, meta map[string][]byte) {
 	out := new(bytes.Buffer)
-	w, err := NewWriter(out, f.o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, f.o))(t)
 	f.meta = meta
 	for name, content := range meta {
-		if err := w.AddMeta(name, content); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AddMeta(name, content))
 	}
 	for i, c := range f.cells {
 		if err := w.Append(c); err != nil {
@@ -239,10 +235,7 @@ func equalCells(a, b Cell) bool {
 // TestRandomFilesAreReadBack verifies and reads files of every codec, encoding, and Bloom filter.
 func TestRandomFilesAreReadBack(t *testing.T) {
 	randomFiles(t, 2, func(t *testing.T, f *randomFile) {
-		r, err := Open(&block.Memory{Bytes: f.bytes}, ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Open(&block.Memory{Bytes: f.bytes}, ReaderOptions{}))(t)
 		if err := r.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -360,9 +353,7 @@ func (f *randomFile) compare(t *testing.T, j *judge, name, reader string) {
 	i := 0
 	exit, message := j.ask(func(text []byte) {
 		var l goldenLine
-		if err := json.Unmarshal(text, &l); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &l))
 		if i < len(f.cells) {
 			want := f.cells[i]
 			switch {
@@ -407,9 +398,7 @@ func (f *randomFile) seek(t *testing.T, j *judge, name string, rnd *rand.Rand) i
 			SeekBefore bool `json:"seek_before"`
 			Before     *goldenLine
 		}
-		if err := json.Unmarshal(text, &answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &answer))
 		i := wanted[n]
 		want := f.cells[i].Key
 		n++
@@ -438,9 +427,7 @@ func (f *randomFile) seek(t *testing.T, j *judge, name string, rnd *rand.Rand) i
 			SeekTo int `json:"seek_to"`
 			At     goldenText
 		}
-		if err := json.Unmarshal(text, &answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &answer))
 		if want := f.cells[wanted[hudi]].Row; answer.SeekTo != 0 || !bytes.Equal(answer.At, want) {
 			t.Errorf("Hudi seeks %q: %s", want, text)
 		}
@@ -483,9 +470,7 @@ func (f *randomFile) probe(t *testing.T, j *judge, name string, rnd *rand.Rand) 
 			General      *bool
 			DeleteFamily *bool `json:"delete_family"`
 		}
-		if err := json.Unmarshal(text, &answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &answer))
 		k := want[i]
 		i++
 		if (answer.General != nil) != (f.o.Bloom != BloomNone && len(f.cells) > 0) {

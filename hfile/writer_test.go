@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // at is a fixed creation time.
@@ -23,10 +24,7 @@ func newWriter(t *testing.T, o WriterOptions) (*Writer, *bytes.Buffer) {
 		o.CreationTime = at
 	}
 	out := new(bytes.Buffer)
-	w, err := NewWriter(out, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(out, o))(t)
 	return w, out
 }
 
@@ -119,9 +117,7 @@ func TestWriterRefusals(t *testing.T) {
 func TestWriterRefusesOversizedCells(t *testing.T) {
 	w, out := newWriter(t, WriterOptions{})
 	w.blockLimit = 1000
-	if err := w.Append(put("a", "q", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append(put("a", "q", 1)))
 	big := put("b", "q", 1)
 	big.Value = make([]byte, 1000)
 	if err := w.Append(big); err == nil || !strings.Contains(err.Error(), "more than the limit of 1000") {
@@ -136,9 +132,7 @@ func TestWriterRefusesOversizedCells(t *testing.T) {
 			t.Fatal("a block beyond the limit was accepted")
 		}
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	if _, err := Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -202,9 +196,7 @@ func TestWriterRefusesMetaAndInfo(t *testing.T) {
 
 func TestWriterIsClosedAfterFinish(t *testing.T) {
 	w, _ := newWriter(t, WriterOptions{})
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	for _, err := range []error{w.Append(put("a", "", 1)), w.AppendKeyValue(nil, nil), w.AddMeta("m", nil),
 		w.AddInfo("i", nil), w.Finish()} {
 		if !errors.Is(err, ErrClosed) {
@@ -312,13 +304,9 @@ func TestHudiChecksumsCoverBlocks(t *testing.T) {
 	headers := func(o WriterOptions) (headers []blockHeader) {
 		w, out := newWriter(t, o)
 		for i := range 40 { // runs of equal keys, larger than small blocks
-			if err := w.AppendKeyValue(fmt.Appendf(nil, "key%05d", i/4), make([]byte, 30<<10)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.AppendKeyValue(fmt.Appendf(nil, "key%05d", i/4), make([]byte, 30<<10)))
 		}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Finish())
 		for _, b := range unpackedBlocks(t, out.Bytes()) {
 			headers = append(headers, b.header)
 		}
@@ -357,17 +345,10 @@ func TestWriterKeepsEqualKeysInOneBlock(t *testing.T) {
 	for _, like := range []System{HBase, Hudi} {
 		w, out := newWriter(t, WriterOptions{Like: like, BlockBytes: 100})
 		for i := range 60 {
-			if err := w.AppendKeyValue(fmt.Appendf(nil, "key%03d", i/20), []byte("some value")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.AppendKeyValue(fmt.Appendf(nil, "key%03d", i/20), []byte("some value")))
 		}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Finish())
+		r := must.Get(Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{}))(t)
 		if n := r.Trailer().DataIndexCount; n != 3 {
 			t.Errorf("%v: %d blocks, want 3", like, n)
 		}
@@ -378,17 +359,10 @@ func TestHudiWriterSplitsItsIndexOnRequest(t *testing.T) {
 	for _, c := range []struct{ bytes, levels int }{{0, 1}, {256, 3}} {
 		w, out := newWriter(t, WriterOptions{Like: Hudi, BlockBytes: 64, IndexBlockBytes: c.bytes})
 		for i := range 200 {
-			if err := w.AppendKeyValue(fmt.Appendf(nil, "key%05d", i), []byte("some value")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.AppendKeyValue(fmt.Appendf(nil, "key%05d", i), []byte("some value")))
 		}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Finish())
+		r := must.Get(Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{}))(t)
 		if n := r.Trailer().IndexLevels; n != c.levels {
 			t.Errorf("index blocks of %d bytes: %d levels, want %d", c.bytes, n, c.levels)
 		}
@@ -404,18 +378,13 @@ func TestWriterStreams(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := inUse()
-	w, err := NewWriter(io.Discard, WriterOptions{Bloom: BloomRow})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(io.Discard, WriterOptions{Bloom: BloomRow}))(t)
 	c := put("", "q", 1)
 	c.Value = make([]byte, 200)
 	const entries = 200_000
 	for i := range entries {
 		c.Row = fmt.Appendf(c.Row[:0], "row%09d", i)
-		if err := w.Append(c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(c))
 	}
 	if kept := int64(inUse() - before); kept > 2<<20 {
 		t.Errorf("keeps %d bytes after %d", kept, w.blocks.offset)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // writtenFile is a line of the golden manifest with the options of the writer.
@@ -40,9 +41,7 @@ func writtenFiles(t *testing.T) (files []writtenFile) {
 	dir := filepath.Join(corpustest.Dir(t), "golden", "hfile")
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
 		var g writtenFile
-		if err := json.Unmarshal([]byte(line), &g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &g))
 		g.dir = filepath.Join(dir, filepath.Dir(g.Name))
 		files = append(files, g)
 	}
@@ -142,15 +141,9 @@ func (l *goldenLine) cell(t *testing.T) Cell {
 // rewrite writes the entries of the file with its options. It copies meta blocks, and the entries
 // of file info that do not follow from the options, from the file.
 func (g *writtenFile) rewrite(t *testing.T) []byte {
-	golden, err := g.open(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(g.open(t))(t)
 	var out bytes.Buffer
-	w, err := NewWriter(&out, g.options(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(&out, g.options(t)))(t)
 	for _, name := range golden.MetaNames() {
 		content, _, err := golden.Meta(name)
 		if err == nil {
@@ -162,9 +155,7 @@ func (g *writtenFile) rewrite(t *testing.T) []byte {
 	}
 	for _, e := range golden.FileInfo() {
 		if key := string(e.Key); !strings.HasPrefix(key, infoReservedPrefix) && !w.o.reserved(key) {
-			if err := w.AddInfo(key, e.Value); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.AddInfo(key, e.Value))
 		}
 	}
 	for i, line := range corpustest.Lines(t, filepath.Join(g.dir, g.Values)) {
@@ -181,9 +172,7 @@ func (g *writtenFile) rewrite(t *testing.T) []byte {
 			t.Fatalf("entry %d: %v", i, err)
 		}
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
 	return out.Bytes()
 }
 
@@ -248,19 +237,10 @@ func TestWriterWritesGoldenBlocks(t *testing.T) {
 
 // unpackedBlocks returns all blocks of a file.
 func unpackedBlocks(t *testing.T, file []byte) (blocks []*loadedBlock) {
-	r, err := Open(&block.Memory{Bytes: file}, ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(&block.Memory{Bytes: file}, ReaderOptions{}))(t)
 	for at := int64(0); at < r.end; {
-		h, err := r.headerAt(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := r.readBlock(at, int32(h.size), h.magic)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(r.headerAt(at))(t)
+		b := must.Get(r.readBlock(at, int32(h.size), h.magic))(t)
 		blocks = append(blocks, b)
 		at += int64(h.size)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 
 	"github.com/oribi-db/oribi/schema"
 )
@@ -36,7 +37,7 @@ func TestAnnotatedBytesAreThoseOfTheBlock(t *testing.T) {
 	kinds := map[string]int{}
 	for i, name := range []string{hostileNames[0], "."} {
 		table, err := store.Table(name)
-		must(t, err)
+		must.Do(t, err)
 		for _, m := range table.RowSets()[:1] {
 			for _, id := range m.Blocks(nil) {
 				path := fmt.Sprintf("/block?table=%s&rowset=%d&block=%d", table.Properties().ID, m.ID, id)
@@ -69,7 +70,7 @@ func TestAnnotatedBytesAreThoseOfTheBlock(t *testing.T) {
 func compareBytes(t *testing.T, s *server, store *oribi.Store, id block.ID, path string) {
 	t.Helper()
 	src, err := store.OpenBlock(id)
-	must(t, err)
+	must.Do(t, err)
 	defer src.Close()
 	whole := make([]byte, src.Size())
 	if _, err := src.ReadAt(whole, 0); err != nil && src.Size() > 0 {
@@ -110,29 +111,29 @@ func compareBytes(t *testing.T, s *server, store *oribi.Store, id block.ID, path
 func TestDamageIsShownWhereItIs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	must(t, err)
+	must.Do(t, err)
 	sc, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 		{Name: "v", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1)
-	must(t, err)
+	must.Do(t, err)
 	table, err := store.CreateTable("t", sc)
-	must(t, err)
+	must.Do(t, err)
 	commit(t, store, func(b *oribi.Batch) { // the needle is far from the end of its file, which an open reads
 		b.Insert(table, oribi.Row{"k": int64(0), "v": "needle-in-a-haystack-that-is-long-enough-for-a-zone-map"})
 		for i := range 1000 {
 			b.Insert(table, oribi.Row{"k": int64(i + 1), "v": fmt.Sprintf("hay %060d", i)})
 		}
 	})
-	must(t, table.Flush(t.Context()))
-	must(t, store.Close())
+	must.Do(t, table.Flush(t.Context()))
+	must.Do(t, store.Close())
 	files, err := filepath.Glob(filepath.Join(dir, "data", "*.data"))
-	must(t, err)
+	must.Do(t, err)
 	flipped := 0
 	for _, name := range files {
 		data, err := os.ReadFile(name)
-		must(t, err)
+		must.Do(t, err)
 		if i := bytes.Index(data, []byte("haystack-that-is-long-enough")); i >= 0 {
 			data[i] ^= 1
-			must(t, os.WriteFile(name, data, 0o600))
+			must.Do(t, os.WriteFile(name, data, 0o600))
 			flipped++
 		}
 	}
@@ -140,11 +141,11 @@ func TestDamageIsShownWhereItIs(t *testing.T) {
 		t.Fatalf("%d files have the cell", flipped)
 	}
 	store, err = oribi.Open(dir, &oribi.Options{Follow: true})
-	must(t, err)
+	must.Do(t, err)
 	defer store.Close()
 	s := testServer(store)
 	table, err = store.Table("t")
-	must(t, err)
+	must.Do(t, err)
 	m := table.RowSets()[0]
 	path := fmt.Sprintf("/block?table=t&rowset=%d&block=%d", m.ID, m.Columns[1].Block)
 	v := view(t, s, path)
@@ -169,21 +170,21 @@ func TestBloomFilterIsMeasured(t *testing.T) {
 	s := testServer(store)
 	for _, name := range []string{hostileNames[0], "."} {
 		table, err := store.Table(name)
-		must(t, err)
+		must.Do(t, err)
 		m := table.RowSets()[0]
 		v, err := s.measureBloom(t.Context(), table.Schema(), m)
-		must(t, err)
+		must.Do(t, err)
 		if v.Probes != probedKeys*probesByKey || v.Measured > 0.01 || v.Set == 0 || v.Set > v.Bits ||
 			float64(v.Wrong)/float64(v.Probes)-v.Measured > 1e-6 {
 			t.Errorf("%+v", v)
 		}
 		keys, done, err := s.openKeys(table.Schema(), m)
-		must(t, err)
+		must.Do(t, err)
 		defer done()
 		first, err := keys(0)
-		must(t, err)
+		must.Do(t, err)
 		last, err := keys(batch.Ordinal(m.Rows - 1))
-		must(t, err)
+		must.Do(t, err)
 		if !bytes.Equal(first, m.MinKey) || !bytes.Equal(last, m.MaxKey) {
 			t.Errorf("keys %x to %x, want %x to %x", first, last, m.MinKey, m.MaxKey)
 		}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // views are the types of all pages as JSON.
@@ -13,7 +15,7 @@ var views = []any{answer{}, storeView{}, tableView{}, rowsetView{}, blockView{},
 // TestEveryFieldIsDocumented fails for a JSON field that docs/inspect.md does not name.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	data, err := os.ReadFile("../docs/inspect.md")
-	must(t, err)
+	must.Do(t, err)
 	text, fields := string(data), 0
 	seen := map[reflect.Type]bool{}
 	var visit func(typ reflect.Type)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/maintest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -33,21 +34,11 @@ var hostileNames = []string{hostile, "..", ".", "a/../b//c", "?table=x&y=z#f", "
 // openStore opens an empty store in memory.
 func openStore(t testing.TB) *oribi.Store {
 	t.Helper()
-	store, err := oribi.Open("/secret-path",
+	store := must.Get(oribi.Open("/secret-path",
 		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(7355733817208557568), Manual: true,
-			RowSetBytes: 1 << 14, History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+			RowSetBytes: 1 << 14, History: oribi.HistoryForever}))(t)
 	t.Cleanup(func() { store.Close() })
 	return store
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // commit commits a write batch that fill makes.
@@ -56,7 +47,7 @@ func commit(t testing.TB, store *oribi.Store, fill func(b *oribi.Batch)) {
 	b := store.NewBatch()
 	fill(b)
 	_, err := b.Commit(t.Context())
-	must(t, err)
+	must.Do(t, err)
 }
 
 // fillStore makes tables with all that pages show: several rowsets, redos, undos, deleted rows, a
@@ -71,9 +62,9 @@ func fillStore(t testing.TB, store *oribi.Store) {
 		{Name: "d", Type: schema.Date, Nullable: true}, {Name: "gone", Type: schema.Int64, Nullable: true},
 		{Name: "flag", Type: schema.Bool},
 	}, 2)
-	must(t, err)
+	must.Do(t, err)
 	table, err := store.CreateTable(hostileNames[0], columns, oribi.Comment(hostile))
-	must(t, err)
+	must.Do(t, err)
 	for round := range 3 {
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 300 {
@@ -82,9 +73,9 @@ func fillStore(t testing.TB, store *oribi.Store) {
 					"x": float64(i) / 3, "d": time.Unix(int64(i)*86400, 0).UTC(), "gone": int64(i), "flag": i%2 == 0})
 			}
 		})
-		must(t, table.Flush(ctx))
+		must.Do(t, table.Flush(ctx))
 	}
-	must(t, table.Alter(ctx, oribi.DropColumn("gone"),
+	must.Do(t, table.Alter(ctx, oribi.DropColumn("gone"),
 		oribi.AddColumn(schema.Column{Name: "new", Type: schema.Int64, Nullable: true})))
 	for round := range 2 {
 		commit(t, store, func(b *oribi.Batch) {
@@ -95,23 +86,23 @@ func fillStore(t testing.TB, store *oribi.Store) {
 			b.Delete(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostile, 7*(101+round)%400), "n": int32(0)})
 		})
 		_, err = table.FlushDeltas(ctx)
-		must(t, err)
+		must.Do(t, err)
 	}
 	commit(t, store, func(b *oribi.Batch) { // stays in memory
 		b.Upsert(table, oribi.Row{"k": "last", "n": int32(1), "flag": true})
 	})
 	single, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64},
 		{Name: "v", Type: schema.String, Nullable: true}}, 1)
-	must(t, err)
+	must.Do(t, err)
 	for _, name := range hostileNames[1:] {
 		other, err := store.CreateTable(name, single, oribi.RowFile(true))
-		must(t, err)
+		must.Do(t, err)
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 40 {
 				b.Insert(other, oribi.Row{"id": int64(i) - 20, "v": nil})
 			}
 		})
-		must(t, other.Flush(ctx))
+		must.Do(t, other.Flush(ctx))
 	}
 }
 
@@ -140,7 +131,7 @@ func asJSON(r *http.Request) { r.Header.Set("Accept", "application/json") }
 func body(t testing.TB, r *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
-	must(t, err)
+	must.Do(t, err)
 	return string(b)
 }
 
@@ -163,7 +154,7 @@ func parse(t testing.TB, page string) (p parsed) {
 			p.text = text.String()
 			return p
 		}
-		must(t, err)
+		must.Do(t, err)
 		switch e := token.(type) {
 		case xml.StartElement:
 			source := false

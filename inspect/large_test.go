@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -38,9 +39,9 @@ func wideTable(t testing.TB, store *oribi.Store, name string, width int) *oribi.
 		columns = append(columns, c)
 	}
 	sc, err := schema.New(columns, 1)
-	must(t, err)
+	must.Do(t, err)
 	table, err := store.CreateTable(name, sc)
-	must(t, err)
+	must.Do(t, err)
 	for round := range 2 {
 		for _, upsert := range []bool{true, false} {
 			commit(t, store, func(b *oribi.Batch) {
@@ -52,7 +53,7 @@ func wideTable(t testing.TB, store *oribi.Store, name string, width int) *oribi.
 					b.Upsert(table, row)
 				}
 			})
-			must(t, table.Flush(t.Context()))
+			must.Do(t, table.Flush(t.Context()))
 		}
 	}
 	return table
@@ -87,12 +88,12 @@ func manyPage(
 ) (html, text bytes.Buffer) {
 	t.Helper()
 	v := &tableView{Name: q.Table.Name(), ID: q.Table.Properties().ID, RowSets: len(sets)}
-	must(t, v.addColumns(s, q, sets, &oribi.Stats{Bytes: 1 << 40}, l))
-	must(t, v.addLayout(s, q, l))
+	must.Do(t, v.addColumns(s, q, sets, &oribi.Stats{Bytes: 1 << 40}, l))
+	must.Do(t, v.addLayout(s, q, l))
 	d := &document{Title: s.title(&tablePage, q), Crumbs: s.crumbs(&tablePage, q), Tabs: s.tabs(&tablePage, q),
 		Refresh: s.refreshes(&tablePage, q), View: v}
-	must(t, s.templates["table.html"].ExecuteTemplate(&limited{&html, maxPageBytes}, "layout.html", d))
-	must(t, encode(&text, answer{View: v}))
+	must.Do(t, s.templates["table.html"].ExecuteTemplate(&limited{&html, maxPageBytes}, "layout.html", d))
+	must.Do(t, encode(&text, answer{View: v}))
 	return html, text
 }
 
@@ -103,7 +104,7 @@ func manyQuery(t testing.TB, s *server, table string, pairs ...string) *query {
 		values.Set(pairs[i], pairs[i+1])
 	}
 	q, err := s.parseQuery(httptest.NewRequest(http.MethodGet, "/table?"+values.Encode(), nil), &tablePage)
-	must(t, err)
+	must.Do(t, err)
 	return q
 }
 
@@ -157,8 +158,8 @@ func TestEveryRowSetAndColumnCanBeReached(t *testing.T) {
 	for page := range 20 {
 		q := manyQuery(t, s, "wide", "page", fmt.Sprint(page), "column_page", fmt.Sprint(page), "rowsets", "redos")
 		v := &tableView{ID: "x", RowSets: len(sets)}
-		must(t, v.addColumns(s, q, sets, &oribi.Stats{}, l))
-		must(t, v.addLayout(s, q, l))
+		must.Do(t, v.addColumns(s, q, sets, &oribi.Stats{}, l))
+		must.Do(t, v.addLayout(s, q, l))
 		for _, r := range v.List {
 			rowSets[r.ID] = true
 		}
@@ -180,11 +181,11 @@ func TestSizesOfColumnsAreSumsOverRowSets(t *testing.T) {
 	fillStore(t, store)
 	s := testServer(store)
 	table, err := store.Table(hostileNames[0])
-	must(t, err)
+	must.Do(t, err)
 	check := func() {
 		t.Helper()
 		stats, err := table.Stats(true)
-		must(t, err)
+		must.Do(t, err)
 		got := s.columns.of(s, table.Properties().ID, table.RowSets(), s.now())
 		for i, c := range table.Schema().Columns {
 			if got.bytes[c.ID] != stats.Columns[i].Bytes || got.sets != stats.RowSets {
@@ -198,7 +199,7 @@ func TestSizesOfColumnsAreSumsOverRowSets(t *testing.T) {
 		t.Errorf("after the deadline: %d of %d rowsets", got.sets, got.ofSets)
 	}
 	check()
-	must(t, table.Compact(t.Context()))
+	must.Do(t, table.Compact(t.Context()))
 	check()
 	if s.columns.kept == 0 || len(s.columns.tables) != 1 {
 		t.Errorf("%d sizes of %d tables", s.columns.kept, len(s.columns.tables))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -28,20 +29,20 @@ func rowsOf(t *testing.T, s *server, table string) string {
 func TestPagesFollowTheWriter(t *testing.T) {
 	dir := t.TempDir() + "/store"
 	writer, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	must(t, err)
+	must.Do(t, err)
 	defer writer.Close()
 	sc, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}}, 1)
-	must(t, err)
+	must.Do(t, err)
 	table, err := writer.CreateTable("t", sc)
-	must(t, err)
+	must.Do(t, err)
 	follower, err := oribi.Open(dir, &oribi.Options{Follow: true})
-	must(t, err)
+	must.Do(t, err)
 	defer follower.Close()
 	s := Handler(follower).(*server)
 	for i, want := range []string{"1", "2", "3", "4"} {
 		commit(t, writer, func(b *oribi.Batch) { b.Insert(table, oribi.Row{"k": int64(i)}) })
 		if i%2 == 1 {
-			must(t, table.Flush(t.Context()))
+			must.Do(t, table.Flush(t.Context()))
 		}
 		s.refreshed.at = s.refreshed.at.Add(-refreshEvery) // the last refresh was long ago
 		if got := rowsOf(t, s, "t"); got != want {
@@ -62,7 +63,7 @@ func TestPagesWithConcurrentWriters(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wait sync.WaitGroup
 	table, err := store.Table(".")
-	must(t, err)
+	must.Do(t, err)
 	wait.Go(func() {
 		defer cancel()
 		for i := range 6 {
@@ -108,13 +109,13 @@ func TestSamplesAreTakenOverTime(t *testing.T) {
 	}
 	at := s.now()
 	table, err := store.Table(".")
-	must(t, err)
+	must.Do(t, err)
 	for i := range mostSamples + 20 {
 		commit(t, store, func(b *oribi.Batch) { b.Upsert(table, oribi.Row{"id": int64(i)}) })
 		at = at.Add(sampleEvery)
 		now := at
 		s.now = func() time.Time { return now }
-		must(t, s.samples.take())
+		must.Do(t, s.samples.take())
 	}
 	h := s.samples.history()
 	if h == nil || len(h.Times) != mostSamples-1 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -68,7 +69,7 @@ func TestEveryValueOfThePagesIsInTheirHTML(t *testing.T) {
 	fillStore(t, store)
 	s := testServer(store, Prefix("/in/side"), Name(hostile))
 	for range 4 { // samples over time
-		must(t, s.samples.take())
+		must.Do(t, s.samples.take())
 	}
 	visited := crawl(t, s, 40, func(path string) {
 		html := body(t, get(s, path))
@@ -215,7 +216,7 @@ func TestBlocksThatAreGone(t *testing.T) {
 	fillStore(t, store)
 	s := testServer(store)
 	table, err := store.Table("café")
-	must(t, err)
+	must.Do(t, err)
 	m := table.RowSets()[0]
 	path := fmt.Sprintf("/block?table=caf%%C3%%A9&rowset=%d&block=%d", m.ID, m.Columns[0].Block)
 	for part, want := range map[string]int{"": 200, "&part=header": 200, "&part=footer": 200, "&part=7": 404,
@@ -225,8 +226,8 @@ func TestBlocksThatAreGone(t *testing.T) {
 		}
 	}
 	commit(t, store, func(b *oribi.Batch) { b.Upsert(table, oribi.Row{"id": int64(1), "v": "x"}) })
-	must(t, table.Flush(t.Context()))
-	must(t, table.Compact(t.Context()))
+	must.Do(t, table.Flush(t.Context()))
+	must.Do(t, table.Compact(t.Context()))
 	if slices.ContainsFunc(table.RowSets(), func(n *rowset.Metadata) bool { return n.ID == m.ID }) {
 		t.Fatal("the rowset was not compacted")
 	}

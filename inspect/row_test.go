@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -178,9 +179,9 @@ func (v *versioned) versions(key [2]string, at int) (lines []string) {
 func TestManyVersionsAreOnSeveralPages(t *testing.T) {
 	store := openStore(t)
 	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.String}, {Name: "v", Type: schema.Int64}}, 1)
-	must(t, err)
+	must.Do(t, err)
 	table, err := store.CreateTable("t", columns)
-	must(t, err)
+	must.Do(t, err)
 	const n = 2*versionsMost + 7
 	for i := range n {
 		commit(t, store, func(b *oribi.Batch) { b.Upsert(table, oribi.Row{"id": "x", "v": int64(i)}) })
@@ -268,9 +269,9 @@ func TestKeysInShortForm(t *testing.T) {
 	store := openStore(t)
 	columns, err := schema.New([]schema.Column{{Name: "n", Type: schema.Int64}, {Name: "day", Type: schema.Date},
 		{Name: "s", Type: schema.String}, {Name: "v", Type: schema.Int32}}, 3)
-	must(t, err)
+	must.Do(t, err)
 	table, err := store.CreateTable("t", columns)
-	must(t, err)
+	must.Do(t, err)
 	commit(t, store, func(b *oribi.Batch) {
 		b.Insert(table, oribi.Row{"n": int64(-7), "day": time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC),
 			"s": `a, "b"`, "v": int32(5)})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -45,9 +46,9 @@ func newVersionedWith(t testing.TB, batches int, listener func(oribi.Event)) *ve
 	v := &versioned{store: openStoreWith(t, listener)}
 	columns, err := schema.New([]schema.Column{{Name: "a", Type: schema.String}, {Name: "b", Type: schema.Int32},
 		{Name: "n", Type: schema.Int64, Nullable: true}, {Name: "s", Type: schema.String, Nullable: true}}, 2)
-	must(t, err)
+	must.Do(t, err)
 	v.table, err = v.store.CreateTable("t", columns)
-	must(t, err)
+	must.Do(t, err)
 	state := map[[2]string]modelRow{}
 	for i := range batches {
 		next := map[[2]string]modelRow{}
@@ -73,17 +74,17 @@ func newVersionedWith(t testing.TB, batches int, listener func(oribi.Event)) *ve
 			next[key] = want
 		}
 		ts, err := b.Commit(t.Context())
-		must(t, err)
+		must.Do(t, err)
 		v.stamps, v.states, state = append(v.stamps, ts), append(v.states, next), next
 		switch i % 5 {
 		case 1, 2:
-			must(t, v.table.Flush(t.Context()))
+			must.Do(t, v.table.Flush(t.Context()))
 		case 3:
 			_, err := v.table.FlushDeltas(t.Context())
-			must(t, err)
+			must.Do(t, err)
 		}
 		if i == batches/2 {
-			must(t, v.table.Compact(t.Context()))
+			must.Do(t, v.table.Compact(t.Context()))
 		}
 	}
 	return v
@@ -95,7 +96,7 @@ func openStoreWith(t testing.TB, listener func(oribi.Event)) *oribi.Store {
 	store, err := oribi.Open("/secret-path",
 		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(7355733817208557568), Manual: true,
 			History: oribi.HistoryForever, Listener: listener})
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -109,8 +110,8 @@ func viewInto(t testing.TB, s *server, path string, to any) {
 		t.Fatalf("%s: %s: %s", path, r.Status, text)
 	}
 	answer := struct{ View json.RawMessage }{}
-	must(t, json.Unmarshal([]byte(text), &answer))
-	must(t, json.Unmarshal(answer.View, to))
+	must.Do(t, json.Unmarshal([]byte(text), &answer))
+	must.Do(t, json.Unmarshal(answer.View, to))
 }
 
 // shownRow is a row of the page in JSON.
@@ -193,7 +194,7 @@ func (r *shownRow) line(t testing.TB) string {
 		A string
 		B int
 	}
-	must(t, json.Unmarshal(r.Key, &key))
+	must.Do(t, json.Unmarshal(r.Key, &key))
 	if string(r.Cells[0]) != strconv.Quote(key.A) || string(r.Cells[1]) != strconv.Itoa(key.B) {
 		t.Errorf("key %s of the row %s", r.Key, r.Cells)
 	}
@@ -294,24 +295,24 @@ func TestTimesOfRows(t *testing.T) {
 func TestSearchesForRowsArePaused(t *testing.T) {
 	store := openStore(t)
 	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
-	must(t, err)
+	must.Do(t, err)
 	table, err := store.CreateTable("t", columns)
-	must(t, err)
+	must.Do(t, err)
 	for set := range 5 {
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 10 {
 				b.Insert(table, oribi.Row{"id": int64(10*set + i), "v": int64(set)})
 			}
 		})
-		must(t, table.Flush(t.Context()))
+		must.Do(t, table.Flush(t.Context()))
 	}
 	g := newGrid(table, table.Schema().Columns, time.Time{})
-	must(t, g.filter("v = 3"))
+	must.Do(t, g.filter("v = 3"))
 	var rows []line
 	var ends int
 	for from := []byte(nil); ; ends++ {
 		lines, end, err := g.read(t.Context(), oribi.Latest(), from, 50)
-		must(t, err)
+		must.Do(t, err)
 		rows = append(rows, lines...)
 		if from = end; end == nil {
 			break
@@ -330,9 +331,9 @@ func TestPagesOfLargeRowsAreSmall(t *testing.T) {
 		list = append(list, schema.Column{Name: fmt.Sprintf("c%d", i), Type: schema.String, Nullable: true})
 	}
 	columns, err := schema.New(list, 1)
-	must(t, err)
+	must.Do(t, err)
 	table, err := store.CreateTable("wide", columns)
-	must(t, err)
+	must.Do(t, err)
 	for round := range 2 {
 		for from := 0; from < 60; from += 20 {
 			commit(t, store, func(b *oribi.Batch) {
@@ -346,12 +347,12 @@ func TestPagesOfLargeRowsAreSmall(t *testing.T) {
 			})
 		}
 	}
-	must(t, table.Flush(t.Context()))
+	must.Do(t, table.Flush(t.Context()))
 	large, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "text", Type: schema.String},
 		{Name: "bin", Type: schema.Binary}}, 1)
-	must(t, err)
+	must.Do(t, err)
 	big, err := store.CreateTable("big", large)
-	must(t, err)
+	must.Do(t, err)
 	text := strings.Repeat("\x01é\"<", 12_000)
 	for range 3 {
 		commit(t, store, func(b *oribi.Batch) {
@@ -424,11 +425,11 @@ func TestRowsSayWhatTheScanRead(t *testing.T) {
 		options := []oribi.ScanOption{oribi.Limit(4)}
 		if where != "" {
 			p, err := oribi.ParsePredicate(v.table.Schema().Columns, where)
-			must(t, err)
+			must.Do(t, err)
 			options = append(options, oribi.Where(p))
 		}
 		e, err := v.table.Scan(t.Context(), options...).Explain()
-		must(t, err)
+		must.Do(t, err)
 		cblocks := int64(0)
 		for _, c := range e.Columns {
 			cblocks += c.Blocks
@@ -459,7 +460,7 @@ func TestStatesAreOfferedWithinTheHistory(t *testing.T) {
 	s := testServer(v.store)
 	for history, want := range map[time.Duration]string{oribi.HistoryForever: "now, 1 hour ago, yesterday, 7 days ago",
 		7 * 24 * time.Hour: "now, 1 hour ago, yesterday", time.Hour: "now"} {
-		must(t, v.table.Alter(t.Context(), oribi.SetHistory(history)))
+		must.Do(t, v.table.Alter(t.Context(), oribi.SetHistory(history)))
 		page := parse(t, body(t, get(s, "/rows?table=t"))).text
 		_, rest, _ := strings.Cut(flat(page), "As of: ")
 		rest, _, _ = strings.Cut(rest, " Mark what")

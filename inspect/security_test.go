@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestTokenMovesIntoACookie(t *testing.T) {
@@ -166,7 +167,7 @@ func TestClosedStoreIsSaidToBe(t *testing.T) {
 	store := openStore(t)
 	fillStore(t, store)
 	s := testServer(store)
-	must(t, store.Close())
+	must.Do(t, store.Close())
 	for _, path := range []string{"/", "/table?table=."} {
 		r := get(s, path, asJSON)
 		if text := body(t, r); r.StatusCode != http.StatusServiceUnavailable ||
@@ -184,7 +185,7 @@ func TestErrorsNameNoPathOfTheMachine(t *testing.T) {
 	if text := s.clean(err); strings.Contains(text, "/elsewhere") && !strings.Contains(text, "oribi: /elsewhere/dir") {
 		t.Error(text)
 	}
-	must(t, store.Close())
+	must.Do(t, store.Close())
 	if _, err = store.Info(); strings.Contains(s.clean(err), "secret") || !strings.Contains(s.clean(err), "shop") {
 		t.Error(s.clean(err))
 	}

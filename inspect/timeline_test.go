@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // shownTimeline is the page in JSON.
@@ -124,9 +125,9 @@ func TestEventsOfAFile(t *testing.T) {
 	write := func(flag int, text string) {
 		t.Helper()
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|flag, 0o600)
-		must(t, err)
+		must.Do(t, err)
 		_, err = f.WriteString(text)
-		must(t, errors.Join(err, f.Close()))
+		must.Do(t, errors.Join(err, f.Close()))
 	}
 	good := func(job int) string {
 		var b bytes.Buffer
@@ -136,7 +137,7 @@ func TestEventsOfAFile(t *testing.T) {
 	}
 	write(os.O_TRUNC, good(1)+`{"time":"`+strings.ReplaceAll(hostile, "\n", "")+"\n"+good(2)+good(3)[:20])
 	events, err := OpenEvents(name)
-	must(t, err)
+	must.Do(t, err)
 	store := openStore(t)
 	s := testServer(store, Log(events))
 	check := func(jobs int, problems ...string) {
@@ -160,9 +161,9 @@ func TestEventsOfAFile(t *testing.T) {
 	check(4, "line 2: ", "line 6: ", "line 7: ", "line 8: ", "line 9: ", "5 damaged lines more")
 	write(os.O_TRUNC, good(9))
 	check(1)
-	must(t, os.Remove(name))
+	must.Do(t, os.Remove(name))
 	check(1, "events could not be read: no such file")
-	must(t, os.Mkdir(name, 0o700))
+	must.Do(t, os.Mkdir(name, 0o700))
 	check(1, "could not be read: not a regular file")
 	if _, err := OpenEvents(filepath.Join(name, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
@@ -178,7 +179,7 @@ func TestLongLinesOfEventsAreLeftOut(t *testing.T) {
 	log.WriteString(`{"why":"` + strings.Repeat("x", lineMost) + "\"}\n")
 	events.Record(event)
 	e, err := ReadEvents(t.Context(), &log, "log")
-	must(t, err)
+	must.Do(t, err)
 	if k := e.list(); len(k.jobs) != 2 || len(k.problems) != 1 ||
 		!strings.Contains(k.problems[0], "line 2: it is longer than 16.0 MiB") {
 		t.Errorf("%d jobs, %q", len(k.jobs), k.problems)

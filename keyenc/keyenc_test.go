@@ -8,15 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t)
 	return b
 }
 
@@ -89,10 +87,7 @@ func keySchema(t testing.TB, types ...schema.Type) *schema.Schema {
 			columns[i].Length = 100
 		}
 	}
-	s, err := schema.New(columns, len(types))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, len(types)))(t)
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/vfs"
@@ -93,9 +94,7 @@ func removeAll(t *testing.T, fsys *vfs.Mem, name string, itself bool) {
 		}
 	}
 	if itself {
-		if err := fsys.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fsys.Remove(name))
 	}
 }
 
@@ -103,9 +102,7 @@ func readDamages(t *testing.T) (out []damage) {
 	t.Helper()
 	for _, line := range corpustest.Lines(t, filepath.Join(corpustest.Dir(t), "golden", "kudu", "damage.jsonl")) {
 		var d damage
-		if err := json.Unmarshal([]byte(line), &d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &d))
 		out = append(out, d)
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/kudufs"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Tablets, states, rowsets, orphans and partitions are those that Kudu's own tools print.
@@ -39,10 +40,7 @@ func TestDescriptionsMatchKudusTools(t *testing.T) {
 			t.Errorf("%s: %d tablets, want %d", name, n, len(manifest.Tablets))
 		}
 		for _, want := range manifest.Tablets {
-			about, err := d.Describe(want.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			about := must.Get(d.Describe(want.ID))(t)
 			got := about.Tablets[0]
 			if about.Table != want.Table || "TABLET_DATA_"+got.State != want.State ||
 				len(got.RowSets) != want.RowSets ||
@@ -69,10 +67,7 @@ func TestDescriptionsMatchKudusTools(t *testing.T) {
 // lastLogged returns the ID of the last operation of a tablet's log by "kudu wal dump".
 func lastLogged(t *testing.T, dir, tablet string) (id string, ok bool) {
 	t.Helper()
-	dumps, err := filepath.Glob(filepath.Join(dir, "tools", "wal."+tablet[:8]+".*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dumps := must.Get(filepath.Glob(filepath.Join(dir, "tools", "wal."+tablet[:8]+".*")))(t)
 	slices.Sort(dumps) // by segment
 	for _, name := range dumps {
 		for _, line := range corpustest.Lines(t, name) {
@@ -90,16 +85,10 @@ func TestSizesWithoutCounts(t *testing.T) {
 		c := readCase(t, name)
 		fsys, tablet := c.unpack(t), c.Tablets[0].ID
 		rows := func() int64 {
-			d, err := Open("/fs", Options{FS: fsys})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(Open("/fs", Options{FS: fsys}))(t)
 			for i := range d.Tablets() {
 				if about := &d.Tablets()[i]; about.ID == tablet {
-					s, err := d.Sizes(t.Context(), about)
-					if err != nil {
-						t.Fatal(err)
-					}
+					s := must.Get(d.Sizes(t.Context(), about))(t)
 					return s.Rows
 				}
 			}

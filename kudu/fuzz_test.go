@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/kuduwal"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -20,25 +21,14 @@ import (
 // header of such a segment.
 func logEntries(t testing.TB, fsys vfs.FS, path string) (header, payload []byte) {
 	t.Helper()
-	r, err := kuduwal.Open(fsys, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(kuduwal.Open(fsys, path))(t)
 	for r.Next() {
-		entry, err := proto.Marshal(r.Entry())
-		if err != nil {
-			t.Fatal(err)
-		}
+		entry := must.Get(proto.Marshal(r.Entry()))(t)
 		payload = protowire.AppendBytes(protowire.AppendTag(payload, 1, protowire.BytesType), entry)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
 	r.Header.CompressionCodec = proto.Int32(int32(kudupb.CompressionType_NO_COMPRESSION))
-	message, err := proto.Marshal(r.Header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := must.Get(proto.Marshal(r.Header))(t)
 	return append(binary.LittleEndian.AppendUint32([]byte("kudulogf"), uint32(len(message))), message...), payload
 }
 
@@ -74,10 +64,7 @@ func overwrite(t testing.TB, fsys *vfs.Mem, path string, content []byte) {
 func FuzzReplay(f *testing.F) {
 	c := readCase(f, "special-columns")
 	fsys := c.unpack(f)
-	d, err := Open("/fs", Options{FS: fsys})
-	if err != nil {
-		f.Fatal(err)
-	}
+	d := must.Get(Open("/fs", Options{FS: fsys}))(f)
 	var headers, paths []string
 	for i, t := range c.Tablets {
 		path := filepath.Join("/fs/ts/wals", t.ID, "wal-000000001")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/kudutest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/vfs"
@@ -26,10 +27,7 @@ func (c *goldenCase) unpack(t testing.TB) *vfs.Mem {
 // open opens the case's directories.
 func (c *goldenCase) open(t *testing.T) *Directory {
 	t.Helper()
-	d, err := Open("/fs", Options{FS: c.unpack(t), Warn: func(text string) { t.Errorf("warning: %s", text) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open("/fs", Options{FS: c.unpack(t), Warn: func(text string) { t.Errorf("warning: %s", text) }}))(t)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -37,10 +35,7 @@ func (c *goldenCase) open(t *testing.T) *Directory {
 // openTable opens a table or tablet.
 func openTable(t *testing.T, d *Directory, what string) *Table {
 	t.Helper()
-	table, err := d.Open(t.Context(), what)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(d.Open(t.Context(), what))(t)
 	t.Cleanup(func() { table.Close() })
 	return table
 }
@@ -56,10 +51,7 @@ func allColumns(table *Table) (cols []int) {
 // scanLines returns the rows as of just before ts.
 func scanLines(t *testing.T, table *Table, ts uint64) (out []string) {
 	t.Helper()
-	it, err := table.Scan(scan.Options{Columns: allColumns(table), Snapshot: mvcc.Snapshot(ts)}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	it := must.Get(table.Scan(scan.Options{Columns: allColumns(table), Snapshot: mvcc.Snapshot(ts)}, true))(t)
 	for it.Next() {
 		b := it.Batch()
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
@@ -77,10 +69,7 @@ func scanLines(t *testing.T, table *Table, ts uint64) (out []string) {
 // diffLines returns the rows with changes from start until just before end.
 func diffLines(t *testing.T, table *Table, start, end uint64) (out []string) {
 	t.Helper()
-	d, err := table.Diff(mvcc.Snapshot(start), mvcc.Snapshot(end), allColumns(table))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(table.Diff(mvcc.Snapshot(start), mvcc.Snapshot(end), allColumns(table)))(t)
 	for d.Next() {
 		out = append(out, kudutest.DiffLine(table.Schema, d.Before(), d.After()))
 	}

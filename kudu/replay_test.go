@@ -12,16 +12,14 @@ import (
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/kuduwal"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
 // openWarned opens a tablet and returns its number of rows and the warnings.
 func openWarned(t *testing.T, fsys vfs.FS, tablet string) (rows int, warnings string, err error) {
 	t.Helper()
-	d, err := Open("/fs", Options{FS: fsys, Warn: func(text string) { warnings += text + "\n" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open("/fs", Options{FS: fsys, Warn: func(text string) { warnings += text + "\n" }}))(t)
 	defer d.Close()
 	table, err := d.Open(t.Context(), tablet)
 	if err != nil {
@@ -35,14 +33,8 @@ func openWarned(t *testing.T, fsys vfs.FS, tablet string) (rows int, warnings st
 // setVoters makes replicas of other servers voters of a tablet, too.
 func setVoters(t *testing.T, fsys *vfs.Mem, tablet string, n int) {
 	t.Helper()
-	d, err := kudufs.Open(fsys, "/fs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := d.Consensus(tablet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(kudufs.Open(fsys, "/fs"))(t)
+	m := must.Get(d.Consensus(tablet))(t)
 	for kudufs.Voters(m) < n {
 		m.CommittedConfig.Peers = append(m.CommittedConfig.Peers, &kudupb.RaftPeerPB{
 			PermanentUuid: []byte(strings.Repeat("0", 32)), MemberType: proto.Int32(int32(kudupb.RaftMemberType_VOTER)),
@@ -82,9 +74,7 @@ func TestOperationsAreDecidedAsTheServerDid(t *testing.T) {
 		for len(payload) > 0 {
 			_, _, n := protowire.ConsumeField(payload)
 			var e kudupb.LogEntryBatchPB
-			if err := proto.Unmarshal(payload[:n], &e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, proto.Unmarshal(payload[:n], &e))
 			if e.Entry[0].Commit == nil {
 				kept = append(kept, payload[:n]...)
 			}
@@ -92,10 +82,7 @@ func TestOperationsAreDecidedAsTheServerDid(t *testing.T) {
 		}
 		overwrite(t, fsys, path, logSegment(header, kept))
 	}
-	d, err := Open("/fs", Options{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open("/fs", Options{FS: fsys}))(t)
 	c.compareWith(t, d)
 }
 
@@ -135,14 +122,11 @@ func TestLogsThatAreRefused(t *testing.T) {
 			if test.change != nil {
 				test.change(m)
 			}
-			payload, err := proto.Marshal(&kudupb.LogEntryBatchPB{Entry: []*kudupb.LogEntryPB{
+			payload := must.Get(proto.Marshal(&kudupb.LogEntryBatchPB{Entry: []*kudupb.LogEntryPB{
 				{Type: proto.Int32(int32(kudupb.LogEntryTypePB_REPLICATE)), Replicate: m},
 				{Type: proto.Int32(int32(kudupb.LogEntryTypePB_COMMIT)),
 					Commit: &kudupb.CommitMsg{OpType: m.OpType, CommitedOpId: m.Id}},
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}}))(t)
 			fsys := base.Clone()
 			overwrite(t, fsys, path, logSegment(header, payload))
 			_, warnings, err := openWarned(t, fsys, tablet)
@@ -164,10 +148,7 @@ func TestActiveStores(t *testing.T) {
 	c := readCase(t, "unflushed-deltas")
 	d := c.open(t)
 	table := openTable(t, d, c.Tablets[0].ID)
-	p, err := newPlayer(t.Context(), table.tablets[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(newPlayer(t.Context(), table.tablets[0]))(t)
 	set := p.t.sets[0].Metadata()
 	mrs := func(n int64) *kudupb.MemStoreTargetPB {
 		return &kudupb.MemStoreTargetPB{MrsId: proto.Int64(p.t.super.GetLastDurableMrsId() + n)}
@@ -234,18 +215,13 @@ func appendToLog(
 	change func(m *kudupb.ReplicateMsg),
 ) {
 	t.Helper()
-	segments, err := kuduwal.Segments(fsys, filepath.Join("/fs/ts/wals", tablet))
-	if err != nil {
-		t.Fatal(err)
-	}
+	segments := must.Get(kuduwal.Segments(fsys, filepath.Join("/fs/ts/wals", tablet)))(t)
 	var header, payload []byte
 	m := &kudupb.ReplicateMsg{OpType: proto.Int32(int32(kind))}
 	for _, s := range segments {
 		header, payload = logEntries(t, fsys, s.Path)
 		var entries kudupb.LogEntryBatchPB
-		if err := proto.Unmarshal(payload, &entries); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, proto.Unmarshal(payload, &entries))
 		for _, e := range entries.Entry {
 			if r := e.Replicate; r != nil {
 				m.Id = &kudupb.OpId{Term: r.Id.Term, Index: proto.Int64(r.Id.GetIndex() + 1)}
@@ -259,10 +235,7 @@ func appendToLog(
 		result.OpType, result.CommitedOpId = m.OpType, m.Id
 		more = append(more, &kudupb.LogEntryPB{Type: proto.Int32(int32(kudupb.LogEntryTypePB_COMMIT)), Commit: result})
 	}
-	b, err := proto.Marshal(&kudupb.LogEntryBatchPB{Entry: more})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(proto.Marshal(&kudupb.LogEntryBatchPB{Entry: more}))(t)
 	overwrite(t, fsys, segments[len(segments)-1].Path, logSegment(header, append(payload, b...)))
 }
 
@@ -271,10 +244,7 @@ func appendToLog(
 func TestTimestampsOfTheLog(t *testing.T) {
 	c := readCase(t, "unflushed-deltas")
 	base, tablet := c.unpack(t), c.Tablets[0].ID
-	want, _, err := openWarned(t, base, tablet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want, _ := must.Get2(openWarned(t, base, tablet))(t)
 	for kind, wantErr := range map[kudupb.OperationType]error{
 		kudupb.OperationType_NO_OP: nil, kudupb.OperationType_CHANGE_CONFIG_OP: nil,
 		kudupb.OperationType_WRITE_OP: ErrCorrupt, kudupb.OperationType_ALTER_SCHEMA_OP: ErrCorrupt,
@@ -292,14 +262,8 @@ func TestTimestampsOfTheLog(t *testing.T) {
 // superblockOf returns the superblock of a tablet.
 func superblockOf(t *testing.T, fsys vfs.FS, tablet string) *kudupb.TabletSuperBlockPB {
 	t.Helper()
-	d, err := kudufs.Open(fsys, "/fs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := d.Superblock(tablet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(kudufs.Open(fsys, "/fs"))(t)
+	m := must.Get(d.Superblock(tablet))(t)
 	return m
 }
 
@@ -307,20 +271,12 @@ func superblockOf(t *testing.T, fsys vfs.FS, tablet string) *kudupb.TabletSuperB
 func TestAlterationsThatFailed(t *testing.T) {
 	c := readCase(t, "unflushed-deltas")
 	fsys, tablet := c.unpack(t), c.Tablets[0].ID
-	want, _, err := openWarned(t, fsys, tablet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want, _ := must.Get2(openWarned(t, fsys, tablet))(t)
 	super := superblockOf(t, fsys, tablet)
 	super.Schema.Columns[0].Type = proto.Int32(int32(kudupb.DataType_BOOL)) // of the key
-	message, err := proto.Marshal(super.Schema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := proto.Marshal(&kudupb.OperationResultPB{FailedStatus: &kudupb.AppStatusPB{Code: proto.Int32(4)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := must.Get(proto.Marshal(super.Schema))(t)
+	result := must.Get(
+		proto.Marshal(&kudupb.OperationResultPB{FailedStatus: &kudupb.AppStatusPB{Code: proto.Int32(4)}}))(t)
 	commit := &kudupb.CommitMsg{Result: protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), result)}
 	appendToLog(t, fsys, tablet, kudupb.OperationType_ALTER_SCHEMA_OP, commit, func(m *kudupb.ReplicateMsg) {
 		m.AlterSchemaRequest = &kudupb.AlterSchemaRequestPB{TabletId: []byte(tablet), Schema: message,
@@ -335,20 +291,14 @@ func TestAlterationsThatFailed(t *testing.T) {
 func TestAlterationsThatTheSuperblockLacks(t *testing.T) {
 	c := readCase(t, "lineitem")
 	fsys, tablet := c.unpack(t), c.Tablets[0].ID
-	want, _, err := openWarned(t, fsys, tablet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want, _ := must.Get2(openWarned(t, fsys, tablet))(t)
 	super := superblockOf(t, fsys, tablet)
 	columns := super.Schema.Columns
 	if last := columns[len(columns)-1]; last.GetIsKey() || last.GetIsNullable() || last.ReadDefaultValue != nil {
 		t.Fatalf("the last column is %v", last)
 	}
 	super.Schema.Columns = columns[:len(columns)-1]
-	message, err := proto.Marshal(super.Schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := must.Get(proto.Marshal(super.Schema))(t)
 	appendToLog(t, fsys, tablet, kudupb.OperationType_ALTER_SCHEMA_OP, nil, func(m *kudupb.ReplicateMsg) {
 		m.AlterSchemaRequest = &kudupb.AlterSchemaRequestPB{TabletId: []byte(tablet), Schema: message,
 			SchemaVersion: proto.Uint32(super.GetSchemaVersion() + 1)}
@@ -364,16 +314,10 @@ func TestMemoryOfLogsIsBounded(t *testing.T) {
 	for _, name := range []string{"wal-only", "unflushed-deltas"} {
 		c := readCase(t, name)
 		fsys := c.unpack(t)
-		d, err := Open("/fs", Options{FS: fsys})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(Open("/fs", Options{FS: fsys}))(t)
 		some := false
 		for _, tablet := range c.Tablets {
-			table, err := d.Open(t.Context(), tablet.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(d.Open(t.Context(), tablet.ID))(t)
 			most := d.memory.Used()
 			table.Close()
 			if left := d.memory.Used(); left != 0 {
@@ -394,10 +338,7 @@ func TestMemoryOfLogsIsBounded(t *testing.T) {
 func testLogLimit(t *testing.T, fsys vfs.FS, tablet string, most int64) {
 	t.Helper()
 	for _, limit := range []int64{most - 1, most} {
-		d, err := Open("/fs", Options{FS: fsys, LogBytes: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(Open("/fs", Options{FS: fsys, LogBytes: limit}))(t)
 		for range 2 { // one at a time
 			table, err := d.Open(t.Context(), tablet)
 			if (limit < most) != errors.Is(err, ErrLogMemory) || limit >= most && err != nil {

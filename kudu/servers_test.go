@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/kudutest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
@@ -26,10 +27,7 @@ func TestDirectoriesOfRandomServers(t *testing.T) {
 
 func testRandomServer(t *testing.T, seed uint64) {
 	server := kudutest.NewRandomServer(t, seed)
-	d, err := Open(server.Dir, Options{Warn: func(text string) { t.Errorf("warning: %s", text) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open(server.Dir, Options{Warn: func(text string) { t.Errorf("warning: %s", text) }}))(t)
 	defer d.Close()
 	for _, finding := range verify(t, d) {
 		t.Error(finding)
@@ -52,10 +50,8 @@ func historiesMatchScans(t *testing.T, r *rand.Rand, table *Table, times []uint6
 	encoder := keyenc.NewEncoder(table.Schema)
 	want := map[string][]string{} // by key: the row at each time
 	for i, ts := range times {
-		it, err := table.Scan(scan.Options{Columns: allColumns(table), Snapshot: mvcc.Snapshot(ts), Keys: true}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		it := must.Get(
+			table.Scan(scan.Options{Columns: allColumns(table), Snapshot: mvcc.Snapshot(ts), Keys: true}, true))(t)
 		for it.Next() {
 			b := it.Batch()
 			for row := range b.Rows() {
@@ -68,21 +64,17 @@ func historiesMatchScans(t *testing.T, r *rand.Rand, table *Table, times []uint6
 				}))
 			}
 		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 	}
 	for key, states := range want {
 		if r.IntN(4) > 0 {
 			continue
 		}
 		var versions []Version
-		if err := table.History([]byte(key), func(v Version) bool {
+		must.Do(t, table.History([]byte(key), func(v Version) bool {
 			versions = append(versions, v)
 			return true
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		for i, ts := range times {
 			got := ""
 			if at := slices.IndexFunc(versions, func(v Version) bool {

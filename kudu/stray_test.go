@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // What is next to the superblocks and is none is found, and stops nothing.
@@ -18,10 +20,7 @@ func TestStrayFilesNextToSuperblocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Open("/fs", Options{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open("/fs", Options{FS: fsys}))(t)
 	if findings := verify(t, d); len(d.Tablets()) != len(c.Tablets) || len(findings) != 2 ||
 		!strings.Contains(findings[0], "not a superblock") {
 		t.Errorf("%d tablets, findings %q", len(d.Tablets()), findings)
@@ -33,20 +32,12 @@ func TestStrayFilesNextToSuperblocks(t *testing.T) {
 func TestVerifyFindsFilesThatWereRemoved(t *testing.T) {
 	c := readCase(t, "redo-files")
 	fsys := c.unpack(t)
-	d, err := Open("/fs", Options{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open("/fs", Options{FS: fsys}))(t)
 	const data = "/fs/ts/data"
-	names, err := fsys.List(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(fsys.List(data))(t)
 	for _, name := range names {
 		if filepath.Ext(name) == ".data" {
-			if err := fsys.Remove(filepath.Join(data, name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, fsys.Remove(filepath.Join(data, name)))
 		}
 	}
 	if _, err := d.Open(t.Context(), c.Tablets[0].ID); !errors.Is(err, ErrCorrupt) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Verify finds superblocks whose checksums are right and that do not fit the blocks.
@@ -61,21 +62,12 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fsys := base.Clone()
-			d, err := kudufs.Open(fsys, "/fs")
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := d.Superblock(tablet)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(kudufs.Open(fsys, "/fs"))(t)
+			m := must.Get(d.Superblock(tablet))(t)
 			test.damage(m)
 			overwrite(t, fsys, d.SuperblockPath(tablet),
 				kudufs.AppendContainer(nil, "kudu.tablet.TabletSuperBlockPB", m))
-			dir, err := Open("/fs", Options{FS: fsys})
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir := must.Get(Open("/fs", Options{FS: fsys}))(t)
 			findings := verify(t, dir)
 			if found := strings.Join(findings, "\n"); !strings.Contains(found, test.finding) || found == "" {
 				t.Errorf("findings %q, want %q", findings, test.finding)

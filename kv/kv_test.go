@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/mvcc"
@@ -30,20 +31,14 @@ func openMem(t testing.TB, o oribi.Options) *kv.DB {
 		o.FS = vfs.NewMem()
 	}
 	o.Manual = true
-	db, err := kv.Open("/kv", &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(kv.Open("/kv", &o))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
 
 func bucket(t testing.TB, db *kv.DB, name string) *kv.Bucket {
 	t.Helper()
-	b, err := db.CreateBucketIfNotExists(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(db.CreateBucketIfNotExists(name))(t)
 	return b
 }
 
@@ -90,9 +85,7 @@ func TestReadsOfEarlierStates(t *testing.T) {
 	b := bucket(t, db, "b")
 	first := put(t, b, "a", "1", "b", "1", "c", "1")
 	second := put(t, b, "b", "2", "d", "2")
-	if _, err := b.Delete(ctx, []byte("a"), oribi.NoSync); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Delete(ctx, []byte("a"), oribi.NoSync))(t)
 	equal(t, "now", texts(t, b.Scan(ctx)), "[b=2 c=1 d=2]")
 	equal(t, "first, backward", texts(t, b.Scan(ctx, oribi.AsOf(first), oribi.Desc())), "[c=1 b=1 a=1]")
 	equal(t, "second, the last two",
@@ -104,14 +97,12 @@ func TestReadsOfEarlierStates(t *testing.T) {
 	_, err = b.Get(ctx, []byte("d"), oribi.AsOf(first))
 	wantError(t, "a key that was put later", err, kv.ErrNotFound)
 
-	if err := db.ViewAt(ctx, first, func(tx *kv.Tx) error {
+	must.Do(t, db.ViewAt(ctx, first, func(tx *kv.Tx) error {
 		equal(t, "ViewAt", texts(t, tx.Bucket("b").Scan(oribi.Limit(2))), "[a=1 b=1]")
 		equal(t, "its timestamp", tx.Timestamp(), first)
 		wantError(t, "its put", tx.Bucket("b").Put([]byte("x"), nil), kv.ErrTxNotWritable)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func TestHistory(t *testing.T) {
@@ -119,15 +110,10 @@ func TestHistory(t *testing.T) {
 	var want []string
 	note := func(ts mvcc.Timestamp, what string) { want = append([]string{fmt.Sprint(ts, what)}, want...) }
 	note(put(t, b, "k", "1"), "put 1")
-	if err := b.Table().Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Table().Flush(ctx))
 	note(put(t, b, "k", ""), "put ")
 	put(t, b, "other", "1")
-	ts, err := b.Delete(ctx, []byte("k"), oribi.NoSync)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(b.Delete(ctx, []byte("k"), oribi.NoSync))(t)
 	note(ts, "delete")
 	note(put(t, b, "k", "3"), "put 3")
 	var got []string
@@ -306,9 +292,7 @@ func TestErrorsNameKeys(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "key "+want+":") {
 			t.Errorf("a load: %v, want key %s", err, want)
 		}
-		if _, err := b.Delete(ctx, []byte(key), oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Delete(ctx, []byte(key), oribi.NoSync))(t)
 		_, err = b.Get(ctx, []byte(key))
 		if err == nil || !strings.Contains(err.Error(), "key "+want+":") {
 			t.Errorf("a read: %v, want key %s", err, want)
@@ -320,9 +304,7 @@ func TestLimits(t *testing.T) {
 	db := openMem(t, oribi.Options{})
 	b := bucket(t, db, "b")
 	key, value := bytes.Repeat([]byte("k"), kv.MaxKeyBytes), bytes.Repeat([]byte("v"), kv.MaxValueBytes)
-	if _, err := b.Put(ctx, key, value, oribi.NoSync); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Put(ctx, key, value, oribi.NoSync))(t)
 	got, err := b.Get(ctx, key)
 	if err != nil || !bytes.Equal(got, value) {
 		t.Errorf("the longest value: %d bytes, %v", len(got), err)
@@ -347,9 +329,7 @@ func TestReadOnlyStore(t *testing.T) {
 	fs := vfs.NewMem()
 	db := openMem(t, oribi.Options{FS: fs})
 	put(t, bucket(t, db, "b"), "k", "v")
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, db.Close())
 	db = openMem(t, oribi.Options{FS: fs, ReadOnly: true})
 	b, err := db.CreateBucketIfNotExists("b")
 	if err != nil {
@@ -444,9 +424,7 @@ func TestPairsCanBeKept(t *testing.T) {
 	}
 	for _, flush := range []bool{false, true} {
 		if flush {
-			if err := b.Table().Flush(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, b.Table().Flush(ctx))
 		}
 		var kept []kv.Pair
 		for p, err := range b.Scan(ctx) {
@@ -509,9 +487,7 @@ func TestScanOfATransactionReadsOnlyWhatItYields(t *testing.T) {
 				break
 			}
 		}
-		if err := tx.Bucket("b").Put([]byte("d"), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Bucket("b").Put([]byte("d"), nil))
 		put(t, b, changed, "2")
 		_, err = tx.Commit(oribi.NoSync)
 		wantError(t, "a change of "+changed, err, want)
@@ -552,9 +528,7 @@ func TestTextOfMissingBucket(t *testing.T) {
 	for n, there := range []string{``, `; there is "0"`, `; there is "0", "1"`, 5: `; there is "0", "1", "2", "3", "4"`,
 		7: `; there is "0", "1", "2", "3", "4", …`} {
 		if n > 0 {
-			if _, err := db.CreateBucket(strconv.Itoa(n - 1)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(db.CreateBucket(strconv.Itoa(n - 1)))(t)
 		}
 		if there == "" && n > 0 {
 			continue

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -30,10 +31,7 @@ func TestKeysExpire(t *testing.T) {
 				t.Error("the bucket expires keys before the first PutTTL")
 			}
 			putTTL := func(key, value string, ttl time.Duration) mvcc.Timestamp {
-				ts, err := b.PutTTL(ctx, []byte(key), []byte(value), ttl, oribi.NoSync)
-				if err != nil {
-					t.Fatal(err)
-				}
+				ts := must.Get(b.PutTTL(ctx, []byte(key), []byte(value), ttl, oribi.NoSync))(t)
 				return ts
 			}
 			*now = now.Add(time.Second)
@@ -41,9 +39,7 @@ func TestKeysExpire(t *testing.T) {
 				putTTL(key, "2", time.Minute)
 			}
 			if flush {
-				if err := b.Table().Flush(ctx); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, b.Table().Flush(ctx))
 			}
 			*now = now.Add(30 * time.Second)
 			alive := putTTL("renewed", "3", time.Minute)
@@ -81,9 +77,7 @@ func TestKeysExpire(t *testing.T) {
 			equal(t, "an hour later", texts(t, b.Scan(ctx)), "[kept=1 made again=4 made lasting=3]")
 			equal(t, "history", versions(t, b, "made again"), "[put 4 put 2]")
 			equal(t, "history of an expired key", versions(t, b, "gone"), "[put 2]")
-			if _, err := b.Delete(ctx, []byte("made again")); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.Delete(ctx, []byte("made again")))(t)
 			equal(t, "history of a deleted key", versions(t, b, "made again"), "[delete put 4 put 2]")
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestReadLayoutRefusesMalformedLines(t *testing.T) {
@@ -35,10 +36,7 @@ func TestReadLayoutRefusesMalformedLines(t *testing.T) {
 }
 
 func TestScoreOfARealLayout(t *testing.T) {
-	f, err := os.Open(corpustest.Dir(t) + "/data/ycsb-test-rowsets.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(corpustest.Dir(t) + "/data/ycsb-test-rowsets.tsv"))(t)
 	defer f.Close()
 	l, err := ReadLayout(f, "ycsb")
 	if err != nil || len(l.RowSets) != 6815 {
@@ -57,10 +55,7 @@ func TestScoreOfARealLayout(t *testing.T) {
 func TestLayoutsOfAbsurdSizesAreReplayed(t *testing.T) {
 	for _, text := range []string{"0\ta\tb\n0\ta\tb\n0\ta\tb\n0\ta\tb",
 		"4000000000000\ta\tb\n0\ta\tb\n1\t\t\n1\ta\tz\n", "1\ta\ta\n1\ta\ta\n1\ta\ta\n1\ta\ta\n", ""} {
-		l, err := ReadLayout(strings.NewReader(text), "l")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(ReadLayout(strings.NewReader(text), "l"))(t)
 		for _, p := range Policies() {
 			spec := &Spec{Workloads: []Workload{{Name: "replay", Layout: "l"}}, Policies: []Policy{{Name: p.Name}}}
 			spec.fill()

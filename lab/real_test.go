@@ -4,6 +4,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // realSpec has workloads with inserts, updates and deletes.
@@ -50,17 +52,12 @@ func simulatedWith(t *testing.T, s *Spec, c costs) (results []*Result) {
 	t.Helper()
 	for i := range s.Workloads {
 		for k := range s.Policies {
-			policy, err := s.Policies[k].policy()
-			if err != nil {
-				t.Fatal(err)
-			}
+			policy := must.Get(s.Policies[k].policy())(t)
 			w := &s.Workloads[i]
 			x := &experiment{spec: s, workload: w, source: priced{operations{w}, c}, policy: policy,
 				budget: int64(s.Policies[k].Budget),
 				result: &Result{Workload: w.Label, Policy: s.Policies[k].Label}}
-			if err := x.run(t.Context(), func(int64) {}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, x.run(t.Context(), func(int64) {}))
 			results = append(results, x.result)
 		}
 	}

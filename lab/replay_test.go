@@ -8,16 +8,14 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // A replay brings what was flushed: not jobs that begin, failed, are of other kinds or of other
 // tables.
 func TestReplayBringsOnlyWhatWasFlushed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "events.jsonl")
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(name))(t)
 	rowset := func(id uint64, from, to string) []compaction.RowSetInfo {
 		return []compaction.RowSetInfo{{ID: id, MinKey: []byte(from), MaxKey: []byte(to),
 			Rows: 10, LiveRows: 9, Bytes: 1000}}
@@ -38,9 +36,7 @@ func TestReplayBringsOnlyWhatWasFlushed(t *testing.T) {
 		e.Time = time.Unix(1, 0)
 		log.Record(e)
 	}
-	if err := errors.Join(log.Err(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(log.Err(), f.Close()))
 	s := &Spec{Workloads: []Workload{{Name: "replay", Events: name, Table: "t"}}, Policies: []Policy{{Name: "none"}}}
 	e := end(resultsOf(t, s)[0])
 	if e.Operations != 3 || e.RowSets != 3 || e.Bytes != 3300 || e.WrittenBytes != 3300 || e.LiveRows != 27 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // reportOf returns the report of a small spec with labels that need escapes.
@@ -18,9 +19,7 @@ func reportOf(t *testing.T) (string, *Spec) {
 	s := parsed(t, `{"flush_bytes":"16KB","rowset_bytes":"8KB","workloads":[{"name":"uniform","operations":2000,"label":"</script><b>&\""},
 		{"name":"replay","layout":"testdata/ycsb-cut.tsv","merges":2}],"policies":[{"name":"none"},{"name":"leveled","label":"<svg onload=x>"}]}`)
 	var out bytes.Buffer
-	if err := WriteReport(&out, s, resultsOf(t, s)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteReport(&out, s, resultsOf(t, s)))
 	return out.String(), s
 }
 

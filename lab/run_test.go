@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 const smallSpec = `{"seed":7,"flush_bytes":"32KB","rowset_bytes":"16KB","workloads":[{"name":"uniform","keys":1500,"operations":4000},
@@ -20,28 +21,20 @@ const smallSpec = `{"seed":7,"flush_bytes":"32KB","rowset_bytes":"16KB","workloa
 
 func parsed(t testing.TB, text string) *Spec {
 	t.Helper()
-	s, err := ParseSpec([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ParseSpec([]byte(text)))(t)
 	return s
 }
 
 func resultsOf(t testing.TB, s *Spec) []*Result {
 	t.Helper()
-	results, err := Results(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(Results(t.Context(), s, nil))(t)
 	return results
 }
 
 func csvOf(t testing.TB, s *Spec) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WriteCSV(&out, resultsOf(t, s)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteCSV(&out, resultsOf(t, s)))
 	return out.Bytes()
 }
 
@@ -51,14 +44,9 @@ func TestRunsAreGolden(t *testing.T) {
 	s := parsed(t, smallSpec)
 	got := csvOf(t, s)
 	if os.Getenv("ORIBI_REWRITE") != "" {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, got, 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(golden))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%d bytes differ from the %d of %s: see ORIBI_REWRITE", len(got), len(want), golden)
 	}
@@ -82,14 +70,12 @@ func TestRunWritesAFolder(t *testing.T) {
 		`{"flush_bytes":"16KB","workloads":[{"name":"uniform","operations":1000}],"policies":[{"name":"none"},{"name":"leveled"}]}`)
 	out := filepath.Join(t.TempDir(), "out")
 	last := int64(0)
-	if err := Run(t.Context(), s, out, func(done, of int64) {
+	must.Do(t, Run(t.Context(), s, out, func(done, of int64) {
 		if done < last || of != 2000 {
 			t.Errorf("%d of %d after %d", done, of, last)
 		}
 		last = done
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if last != 2000 {
 		t.Errorf("%d operations are reported", last)
 	}
@@ -118,9 +104,7 @@ func TestEventLogOfARunIsReplayed(t *testing.T) {
 	spec := `{"seed":7,"flush_bytes":"32KB","rowset_bytes":"16KB","workloads":[{"name":"time-series","series":30,"operations":4000}],"policies":[{"name":"none"}]}`
 	first := resultsOf(t, parsed(t, spec))[0]
 	log := filepath.Join(t.TempDir(), "events.jsonl")
-	if err := os.WriteFile(log, first.events.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(log, first.events.Bytes(), 0o666))
 	s := &Spec{Workloads: []Workload{{Name: "replay", Events: log}},
 		Policies: []Policy{{Name: "none"}, {Name: "leveled"}}}
 	again := resultsOf(t, s)
@@ -133,9 +117,7 @@ func TestEventLogOfARunIsReplayed(t *testing.T) {
 		t.Errorf("merged %+v, of %+v", leveled, a)
 	}
 	for _, text := range []string{"", "{}\n", `{"kind":"flush"}`} {
-		if err := os.WriteFile(log, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(log, []byte(text), 0o666))
 		if _, err := Results(t.Context(), s, nil); err == nil {
 			t.Errorf("%q is replayed", text)
 		}
@@ -171,9 +153,7 @@ func TestMergesEndForAnyPolicy(t *testing.T) {
 		`{"flush_bytes":"32KB","rowset_bytes":"16KB","workloads":[{"name":"uniform","operations":1000}],"policies":[{"name":"none"}]}`)
 	w := &s.Workloads[0]
 	x := &experiment{spec: s, workload: w, source: operations{w}, policy: forever{}, result: &Result{}}
-	if err := x.run(t.Context(), func(int64) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.run(t.Context(), func(int64) {}))
 	if x.merges > 50 {
 		t.Errorf("%d merges", x.merges)
 	}

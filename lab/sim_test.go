@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -61,9 +62,7 @@ func TestSimulationKeepsAllRows(t *testing.T) {
 			for i := range w.Operations {
 				o := ops.next()
 				live += [3]int64{1, 0, -1}[o.kind]
-				if err := s.apply(o); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.apply(o))
 				if i%300 != 299 {
 					continue
 				}
@@ -92,9 +91,7 @@ func checkMerge(t *testing.T, s *simulation, c compaction.Choice) {
 	var in, out compaction.Event
 	s.listener = func(e compaction.Event) { in, out = e, e }
 	before := depth(s.layout())
-	if err := s.merge(c); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.merge(c))
 	var first, last []byte
 	for _, r := range in.Inputs {
 		if first == nil || bytes.Compare(r.MinKey, first) < 0 {
@@ -158,9 +155,7 @@ func TestSimulationForgetsHistory(t *testing.T) {
 					all.RowSets = append(all.RowSets, r.ID)
 				}
 				if len(all.RowSets) > 1 {
-					if err := s.merge(all); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, s.merge(all))
 				}
 			}
 		}
@@ -190,17 +185,12 @@ func TestSimulationLooksAtWhatChanges(t *testing.T) {
 	spec := parsed(t, `{"seed":7,"flush_bytes":"12KB","rowset_bytes":"16KB","workloads":[{"name":"uniform","keys":100000,"operations":60000}],
 		"policies":[{"name":"none"},{"name":"tiered","budget":"256KB"}]}`)
 	for i := range spec.Policies {
-		policy, err := spec.Policies[i].policy()
-		if err != nil {
-			t.Fatal(err)
-		}
+		policy := must.Get(spec.Policies[i].policy())(t)
 		r := &Result{Policy: spec.Policies[i].Label}
 		w := &spec.Workloads[0]
 		x := &experiment{spec: spec, workload: w, source: operations{w}, policy: policy,
 			budget: int64(spec.Policies[i].Budget), result: r}
-		if err := x.run(t.Context(), func(int64) {}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.run(t.Context(), func(int64) {}))
 		changed := int64(0)
 		for e, err := range compaction.ReadEvents(&r.events) {
 			if err != nil {

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 const goodSpec = `{"seed":7,"engine":"simulated","flush_bytes":"64KB","rowset_bytes":"32KB","rewrite_ratio":2.5,"workloads":[
@@ -18,10 +20,7 @@ const goodSpec = `{"seed":7,"engine":"simulated","flush_bytes":"64KB","rowset_by
 	{"name":"tiered","runs":3,"ratio":5},{"name":"leveled","ratio":8},{"name":"overlap","label":"again"}]}`
 
 func TestSpecWithItsDefaultsIsReadAgain(t *testing.T) {
-	s, err := ParseSpec([]byte(goodSpec))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ParseSpec([]byte(goodSpec)))(t)
 	if w := s.Workloads[0]; w.Keys != 100_000 || w.Operations != 200_000 ||
 		w.ValueBytes != 100 || w.Label != "uniform" {
 		t.Errorf("%+v", w)
@@ -30,9 +29,7 @@ func TestSpecWithItsDefaultsIsReadAgain(t *testing.T) {
 		t.Errorf("%+v %+v", w, p)
 	}
 	var text bytes.Buffer
-	if err := writeSpec(&text, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeSpec(&text, s))
 	again, err := ParseSpec(text.Bytes())
 	if err != nil || !reflect.DeepEqual(again, s) {
 		t.Errorf("%s: %+v, %v", &text, again, err)
@@ -145,10 +142,7 @@ func TestSpecsOfThePageAreValid(t *testing.T) {
 	if err != nil || len(names) < 8 {
 		t.Fatalf("%v, %v", names, err)
 	}
-	page, err := os.ReadFile("../docs/lab.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../docs/lab.md"))(t)
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -45,11 +46,8 @@ func benchKeys(n int, order string) [][]byte {
 }
 
 func benchSchema(b testing.TB) *schema.Schema {
-	s, err := schema.New([]schema.Column{{ID: 0, Name: "k", Type: schema.Binary},
-		{ID: 1, Name: "v", Type: schema.Int64}}, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{ID: 0, Name: "k", Type: schema.Binary},
+		{ID: 1, Name: "v", Type: schema.Int64}}, 1))(b)
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -15,14 +16,11 @@ import (
 // testSchema has a byte-string key, so that keys of all lengths occur; an int32; a nullable string.
 func testSchema(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schema.New([]schema.Column{
+	s := must.Get(schema.New([]schema.Column{
 		{ID: 10, Name: "k", Type: schema.Binary},
 		{ID: 11, Name: "n", Type: schema.Int32},
 		{ID: 12, Name: "s", Type: schema.String, Nullable: true},
-	}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, 1))(t)
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -249,9 +250,7 @@ func TestSeeksMatchTheModel(t *testing.T) {
 				it.Seek([]byte(key))
 				for len(want) > 0 {
 					var next string
-					if _, err := fmt.Sscanf(want[0], "%q", &next); err != nil {
-						rt.Fatal(err)
-					}
+					must.Get(fmt.Sscanf(want[0], "%q", &next))(rt)
 					if !descending && next >= key || descending && next <= key {
 						break
 					}
@@ -334,10 +333,7 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 		last := ""
 		var kept []*change.Rows // the results that are still valid, oldest first
 		for {
-			rows, err := it.Next(max)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			rows := must.Get(it.Next(max))(rt)
 			if rows != nil {
 				if kept = append(kept, rows); len(kept) < it.Keeps() {
 					continue
@@ -410,9 +406,7 @@ func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Snap
 		}
 		want := versions[step]
 		step++
-		if err := d.List.Check(h.m.Schema()); err != nil {
-			rt.Fatal(err)
-		}
+		must.Do(rt, d.List.Check(h.m.Schema()))
 		row = h.m.RowFormat().Apply(nil, row, d.List)
 		live := d.List.Kind() != change.Delete
 		if d.TS != want.ts || d.List.Kind() != want.kind || show(h.m, row, live) != want.String() {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -41,10 +42,7 @@ func TestTimestampIsMicrosecondsAndALogicalPart(t *testing.T) {
 // now returns the clock's next timestamp.
 func now(t rapid.TB, c Clock) Timestamp {
 	t.Helper()
-	ts, err := c.Now()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(c.Now())(t)
 	return ts
 }
 
@@ -149,9 +147,7 @@ func TestLogicalClockCounts(t *testing.T) {
 	if a, b := now(t, c), now(t, c); a != First || b != First+1 {
 		t.Errorf("counted %d, %d", a, b)
 	}
-	if err := c.Advance(99); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Advance(99))
 	if ts := now(t, c); ts != 100 {
 		t.Errorf("after Advance(99): %d", ts)
 	}

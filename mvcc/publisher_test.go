@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 )
@@ -149,9 +150,7 @@ func TestWaitEndsAtPublicationNotAtReadiness(t *testing.T) {
 	default:
 	}
 	a.Ready()
-	if err := errors.Join(<-byLSN, <-byTS); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(<-byLSN, <-byTS))
 	if p.Visible() != 20 {
 		t.Errorf("visible %d, want 20", p.Visible())
 	}
@@ -169,9 +168,7 @@ func awaitFollower(p *Publisher) {
 
 func TestWaitAboveEndsAtTheNextPublication(t *testing.T) {
 	p, ctx := NewPublisher(5, 1), context.Background()
-	if err := p.WaitAbove(ctx, 4); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.WaitAbove(ctx, 4))
 	above := func(ts Timestamp) <-chan error {
 		done := waiting(func() error { return p.WaitAbove(ctx, ts) })
 		awaitFollower(p)
@@ -336,7 +333,5 @@ func TestVisibleBatchesAreAPrefixInTime(t *testing.T) {
 		return nil
 	})
 	wg.Wait()
-	if err := <-readers; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-readers)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -28,10 +29,7 @@ func aheadCell(row int, id schema.ColumnID) []byte {
 func aheadSet(t *testing.T, n int) *DiskRowSet {
 	t.Helper()
 	d, s := newDisk(), mustSchema(aheadColumns, 1)
-	w, err := NewWriter(d, s, 17)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(d, s, 17))(t)
 	rows := &change.Rows{Batch: batch.New(s.Columns, n)}
 	for i := range n {
 		for c, v := range rows.Batch.Columns {
@@ -39,17 +37,9 @@ func aheadSet(t *testing.T, n int) *DiskRowSet {
 		}
 		rows.Keys = append(rows.Keys, binary.BigEndian.AppendUint64(nil, uint64(i)|1<<63))
 	}
-	if err := w.Append(rows); err != nil {
-		t.Fatal(err)
-	}
-	row, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := Open(s, row, Options{Blocks: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append(rows))
+	row := must.Get(w.Finish())(t)
+	set := must.Get(Open(s, row, Options{Blocks: d}))(t)
 	t.Cleanup(set.Unref)
 	return set
 }
@@ -90,10 +80,7 @@ func TestConsumersSeeEachRowOnce(t *testing.T) {
 			req.Rows = scan.RowRange{From: batch.Ordinal(r.IntN(n)), To: n - batch.Ordinal(r.IntN(100))}
 			req.Rows.To = max(req.Rows.To, req.Rows.From)
 		}
-		it, err := newIterator(set, req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		it := must.Get(newIterator(set, req))(t)
 		seen, taking := batch.MakeBitmap(n), r.IntN(4)
 		see := func(from batch.Ordinal, sel batch.Bitmap) {
 			for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
@@ -133,9 +120,7 @@ func TestConsumersSeeEachRowOnce(t *testing.T) {
 		if it.ahead.off {
 			sizes["filters that need cells"]++
 		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 		for i := range n {
 			want := i >= int(req.Rows.From) && (req.Rows.To == 0 || i < int(req.Rows.To)) &&
 				filter.EvalRow(func(id schema.ColumnID) []byte { return cells[i][id-1] })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
@@ -19,30 +20,19 @@ func openRows(t *testing.T, second schema.Column, n int, cell func(i int) []byte
 	damage func(d *disk, row *Metadata)) *DiskRowSet {
 	t.Helper()
 	d, s := newDisk(), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, second}, 1)
-	w, err := NewWriter(d, s, 17)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(d, s, 17))(t)
 	rows := &change.Rows{Batch: batch.New(s.Columns, n)}
 	for i := range n {
 		rows.Batch.Columns[0].SetCell(i, binary.LittleEndian.AppendUint64(nil, uint64(i)))
 		rows.Batch.Columns[1].SetCell(i, cell(i))
 		rows.Keys = append(rows.Keys, binary.BigEndian.AppendUint64(nil, uint64(i)|1<<63))
 	}
-	if err := w.Append(rows); err != nil {
-		t.Fatal(err)
-	}
-	row, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append(rows))
+	row := must.Get(w.Finish())(t)
 	if damage != nil {
 		damage(d, row)
 	}
-	set, err := Open(s, row, Options{Blocks: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(s, row, Options{Blocks: d}))(t)
 	t.Cleanup(set.Unref)
 	return set
 }
@@ -59,14 +49,9 @@ func TestLongRowsAreNotDecodedAhead(t *testing.T) {
 	f := bloom.NewWithEstimates(1000, 0.01)
 	f.Add([]byte("x"))
 	p := batch.Predicate{ID: 2, Type: schema.Binary, Op: batch.InFilter, Filter: f}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	it, err := newIterator(set, scan.Options{Schema: set.Schema, Columns: []int{0}, Filter: batch.Test(p),
-		Snapshot: mvcc.Everything})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Prepare())
+	it := must.Get(newIterator(set, scan.Options{Schema: set.Schema, Columns: []int{0}, Filter: batch.Test(p),
+		Snapshot: mvcc.Everything}))(t)
 	it.Offer(func(scan.Window) (bool, error) { return true, nil })
 	for it.Next() {
 	}
@@ -90,14 +75,9 @@ func TestSumsReadSelectedCblocks(t *testing.T) {
 	for _, product := range []bool{false, true} {
 		p := batch.Predicate{ID: 1, Type: schema.Int64, Op: batch.Lt,
 			Values: [][]byte{binary.LittleEndian.AppendUint64(nil, 100)}}
-		if err := p.Prepare(); err != nil {
-			t.Fatal(err)
-		}
-		it, err := newIterator(set, scan.Options{Schema: set.Schema, Columns: []int{1}, Filter: batch.Test(p),
-			Snapshot: mvcc.Everything})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Prepare())
+		it := must.Get(newIterator(set, scan.Options{Schema: set.Schema, Columns: []int{1}, Filter: batch.Test(p),
+			Snapshot: mvcc.Everything}))(t)
 		offered := 0
 		it.Offer(func(w scan.Window) (ok bool, err error) {
 			offered++

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -46,10 +47,8 @@ func checkGoldenArrays(t *testing.T, dir string) {
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".cfile"), func(t *testing.T) {
 			want := corpustest.Lines(t, strings.TrimSuffix(name, "cfile")+"jsonl")
-			f, err := cfile.Open(&block.Memory{Bytes: corpustest.Read(t, name)}, cfile.ReaderOptions{Arrays: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(
+				cfile.Open(&block.Memory{Bytes: corpustest.Read(t, name)}, cfile.ReaderOptions{Arrays: true}))(t)
 			info := f.Info()
 			c := goldenColumn(info.Type)
 			cells := readCells(t, f, c, want)
@@ -66,10 +65,7 @@ func checkGoldenArrays(t *testing.T, dir string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err = cfile.Open(again, cfile.ReaderOptions{Arrays: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f = must.Get(cfile.Open(again, cfile.ReaderOptions{Arrays: true}))(t)
 			readCells(t, f, c, want)
 		})
 	}
@@ -82,9 +78,7 @@ func readCells(t *testing.T, f *cfile.Reader, c *schema.Column, want []string) *
 		t.Fatalf("%d rows, want %d", f.Rows(), len(want))
 	}
 	v := &batch.Vector{Type: schema.Array}
-	if err := readArrays(f.NewColumnReader(), nil, c, 0, len(want), v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, readArrays(f.NewColumnReader(), nil, c, 0, len(want), v))
 	for i, line := range want {
 		if cell := v.Cell(i); cell != nil {
 			if err := schema.CheckArray(c.Element, cell); err != nil {
@@ -129,10 +123,7 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := cfile.Open(file, cfile.ReaderOptions{Arrays: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(cfile.Open(file, cfile.ReaderOptions{Arrays: true}))(t)
 	some := batch.NewArrays(schema.Int8)
 	if n, err := f.NewColumnReader().ReadVector(0, rows, some); err != nil || n >= rows {
 		t.Fatalf("%d of %d cells at once, %v: too few for the test", n, rows, err)
@@ -165,14 +156,9 @@ func TestArrayAndScalarFilesAreNotInterchangeable(t *testing.T) {
 		for asked, other := range shapes {
 			other.ID, other.Name, other.Nullable = 2, "v", true
 			s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, other}, 1)
-			set, err := Open(s, row, Options{Blocks: d})
-			if err != nil {
-				t.Fatal(err)
-			}
-			it, err := newIterator(set, scan.Options{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Everything})
-			if err != nil {
-				t.Fatal(err)
-			}
+			set := must.Get(Open(s, row, Options{Blocks: d}))(t)
+			it := must.Get(
+				newIterator(set, scan.Options{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Everything}))(t)
 			it.Next()
 			if err := it.Close(); (err == nil) != (asked == stored) || err != nil && !errors.Is(err, fault.ErrCorrupt) {
 				t.Errorf("%s read as %s: %v", stored, asked, err)

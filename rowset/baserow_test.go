@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -14,10 +15,7 @@ import (
 // cached reopens the flushed rowset with a cache.
 func (w *testRowSet) cached(t *testing.T, c *cache.Cache) *DiskRowSet {
 	t.Helper()
-	set, err := Open(w.schema, w.set.Metadata(), Options{Blocks: w.disk, Cache: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(w.schema, w.set.Metadata(), Options{Blocks: w.disk, Cache: c}))(t)
 	set.SetStores(set.Metadata(), w.set.Tracker())
 	return set
 }
@@ -70,18 +68,12 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 	row := w.rewritten(t, r)
 	row.Undo, row.Redo = nil, nil // only base data
 	c := cache.New(16 << 20)
-	set, err := Open(s, row, Options{Blocks: w.disk, Cache: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(s, row, Options{Blocks: w.disk, Cache: c}))(t)
 	read := func(set *DiskRowSet, cols ...int) (cells [][]byte, err error) {
 		cells, _, err = set.Get(bloom.MakeProbe(w.rows[7].key), mvcc.Everything, cols, nil)
 		return cells, err
 	}
-	want, err := read(set, 0, 1, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(read(set, 0, 1, 2))(t)
 	for i := range set.columns {
 		set.columns[i].file.val.Store(nil) // opened again when needed
 	}
@@ -103,10 +95,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 	// A rowset of the same files with another schema has its own cached row.
 	other := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
 		{ID: 3, Name: "s", Type: schema.String}}, 1)
-	set, err = Open(other, row, Options{Blocks: w.disk, Cache: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set = must.Get(Open(other, row, Options{Blocks: w.disk, Cache: c}))(t)
 	if got, err := read(set, 0, 1); err != nil || !sameCell(got[0], want[0]) || !sameCell(got[1], want[2]) {
 		t.Errorf("by another schema: %x, %v, want %x and %x", got, err, want[0], want[2])
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -70,10 +71,7 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 		w := newTestRowSet(t, r, s, 200)
 		d := &barrierDisk{disk: w.disk, met: map[block.ID]bool{}}
 		c := cache.New(16 << 20)
-		set, err := Open(s, w.set.Metadata(), Options{Blocks: d, Cache: c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(s, w.set.Metadata(), Options{Blocks: d, Cache: c}))(t)
 		defer set.Unref()
 		set.SetStores(set.Metadata(), w.set.Tracker())
 		set.directory.off.Store(true) // which reads the key columns too
@@ -92,10 +90,7 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 				continue // cells of changes are in memory
 			}
 			d.forget(c, len(cols))
-			cells, _, err := set.Get(bloom.MakeProbe(m.key), mvcc.Before(w.end), cols, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cells, _ := must.Get2(set.Get(bloom.MakeProbe(m.key), mvcc.Before(w.end), cols, nil))(t)
 			for k, col := range cols {
 				if !sameCell(cells[k], want[col]) {
 					t.Fatalf("row %d: column %d is %x, want %x", i, col, cells[k], want[col])
@@ -104,16 +99,9 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 		}
 		d.forget(c, 0)
 		req := scan.Options{Schema: s, Columns: []int{4, 3, 2, 3}, Snapshot: mvcc.Before(w.end), Keys: true, Limit: 1}
-		it, err := newIterator(set, req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		it := must.Get(newIterator(set, req))(t)
 		d.forget(c, len(s.Columns))
-		if err := w.compare(req, it); err != nil {
-			t.Fatal(err)
-		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.compare(req, it))
+		must.Do(t, it.Close())
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -44,9 +45,7 @@ func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
 			{ID: 4, Name: "d", Type: schema.String, Nullable: true},
 			{ID: 5, Name: "e", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 2), 60)
 	row := w.rewritten(t, r)
-	if _, _, err := check(w.schema, row, w.disk); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(check(w.schema, row, w.disk))(t)
 	step := seedtest.Stride(11)
 	flips := 0
 	for _, number := range slices.Sorted(maps.Keys(w.disk.blocks)) {
@@ -98,10 +97,7 @@ func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 	if _, _, err := check(w.schema, &row, w.disk); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("error %v", err)
 	}
-	set, err := Open(w.schema, &row, Options{Blocks: w.disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(w.schema, &row, Options{Blocks: w.disk}))(t)
 	if err := set.CheckKey(w.rows[0].key, 1); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("a key at another row: %v", err)
 	}
@@ -117,16 +113,11 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
 			{ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	req := w.randomRequest(r, mvcc.Everything)
-	it, err := newIterator(w.set, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	it := must.Get(newIterator(w.set, req))(t)
 	w.set.Ref()
 	w.set.Unref()
 	w.set.Unref()
-	if err := w.compare(req, it); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.compare(req, it))
 	if w.disk.open.Load() == 0 {
 		t.Error("the files were closed while an iterator was open")
 	}
@@ -143,10 +134,7 @@ func TestFailedOpenIsRetried(t *testing.T) {
 			{ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	row := w.rewritten(t, r)
 	flaky := &flakyDisk{disk: w.disk}
-	set, err := Open(w.schema, row, Options{Blocks: flaky})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(w.schema, row, Options{Blocks: flaky}))(t)
 	flaky.fail = true
 	if _, err := set.Histories(mvcc.Everything); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("error %v", err)
@@ -177,10 +165,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 	w := newTestRowSet(t, r, s, manyRows)
 	row := w.rewritten(t, r)
 	locked := &lockedDisk{disk: w.disk}
-	set, err := Open(s, row, Options{Blocks: locked, Cache: cache.New(1 << 20)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(s, row, Options{Blocks: locked, Cache: cache.New(1 << 20)}))(t)
 	w.set = set
 	var wg sync.WaitGroup
 	for g := range 4 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -44,27 +45,19 @@ func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
 			}
 			rows.Keys = append(rows.Keys, binary.BigEndian.AppendUint64(nil, uint64(file*n+i)|1<<63))
 		}
-		if err := w.Append(rows); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(rows))
 	}
 	sets, err := w.Finish()
 	if err != nil || len(sets) != files {
 		t.Fatalf("%d rowsets, %v", len(sets), err)
 	}
 	for file, row := range sets {
-		set, err := Open(s, row, Options{Blocks: d})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(s, row, Options{Blocks: d}))(t)
 		for col, want := range []int{1: 600, 2: full, 3: 5, 4: n} {
 			if col == 0 {
 				continue
 			}
-			f, err := set.File(col)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(set.File(col))(t)
 			if col == 2 && file%(filesWithout+1) > 0 {
 				want = 0
 			}
@@ -108,18 +101,9 @@ func TestDictionariesForgetLongWords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			row, err := w.Finish()
-			if err != nil {
-				t.Fatal(err)
-			}
-			set, err := Open(s, row, Options{Blocks: d})
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := set.File(1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			row := must.Get(w.Finish())(t)
+			set := must.Get(Open(s, row, Options{Blocks: d}))(t)
+			f := must.Get(set.File(1))(t)
 			words, err := f.NewColumnReader().Words(n)
 			if err != nil || file > 0 && (len(words) != 5 || string(words[0]) != "word 0") {
 				t.Errorf("%+v: file %d has %d words, %v", test, file, len(words), err)

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -35,14 +36,8 @@ func oneColumn(t *testing.T, c schema.Column, cells [][]byte) *DiskRowSet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := Open(s, row, Options{Blocks: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := must.Get(w.Finish())(t)
+	set := must.Get(Open(s, row, Options{Blocks: d}))(t)
 	return set
 }
 
@@ -84,10 +79,7 @@ func TestHashesAtRestAreNotLargerThanPlain(t *testing.T) {
 					}
 				}
 				set := oneColumn(t, schema.Column{Type: schema.Binary}, cells)
-				o, worth, err := set.Smallest(1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				o, worth := must.Get2(set.Smallest(1))(t)
 				if !worth {
 					o = columnOptions(set.Schema, 1, nil)
 				}
@@ -154,20 +146,12 @@ func TestSampleIsSpread(t *testing.T) {
 			cells[i] = fmt.Appendf(nil, "%0*d", test.length, i)
 		}
 		set := oneColumn(t, schema.Column{Type: schema.String}, cells)
-		f, err := set.File(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sample, err := set.sample(1, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(set.File(1))(t)
+		sample := must.Get(set.sample(1, f))(t)
 		last, bytes := 0, int64(0)
 		for _, v := range sample {
 			bytes += vectorBytes(v)
-			if _, err := fmt.Sscanf(string(v.Cell(v.Len-1)), "%d", &last); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(fmt.Sscanf(string(v.Cell(v.Len-1)), "%d", &last))(t)
 		}
 		first := vectorBytes(sample[0]) // of as many rows as their stored size suggests
 		if all := int64(test.n * test.length); last < test.n*3/4 || bytes-first > sampleBytes ||

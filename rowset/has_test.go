@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 )
@@ -52,13 +53,10 @@ func TestReadsOfKeysOpenNoOtherFile(t *testing.T) {
 		}
 		clear(w.disk.blocks[row.RowFile].Bytes)
 		for _, c := range []*cache.Cache{nil, cache.New(1 << 20), cache.New(1)} {
-			set, err := Open(w.schema, row,
+			set := must.Get(Open(w.schema, row,
 				Options{Blocks: w.disk, Cache: c, Damaged: func(_ uint64, _ block.ID, err error) {
 					t.Error(err)
-				}})
-			if err != nil {
-				t.Fatal(err)
-			}
+				}}))(t)
 			w.checkHas(t, r, set)
 			for _, snap := range []mvcc.Snapshot{mvcc.Everything, mvcc.Snapshot(r.IntN(int(w.end)))} {
 				req := scan.Options{Schema: w.schema, Columns: keys, Snapshot: snap, Keys: r.IntN(2) == 0,

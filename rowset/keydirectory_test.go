@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keydir"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -89,10 +90,7 @@ func TestKeyDirectoryComparesKeys(t *testing.T) {
 		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32},
 			{ID: 2, Name: "b", Type: schema.Int64}}, 1), 300)
 	for _, row := range []*Metadata{w.set.Metadata(), w.stored(t, r)} {
-		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)}))(t)
 		same := keydir.New(300, 300) // of rows whose keys have one hash
 		key := w.absentKey(r)
 		p := bloom.MakeProbe(key)
@@ -172,10 +170,7 @@ func TestLookupsAreFilteredAfterAnAbsentKey(t *testing.T) {
 		if stored {
 			row = w.stored(t, r)
 		}
-		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)}))(t)
 		p := bloom.MakeProbe(w.absentKey(r))
 		for _, look := range []func() (bool, error){
 			func() (bool, error) { _, found, err := set.Find(p); return found, err },
@@ -229,16 +224,13 @@ func TestDamagedKeyDirectoryIsBuiltAgain(t *testing.T) {
 	for range 100 {
 		at, mask, noted := r.IntN(len(file.Bytes)), byte(1)<<r.IntN(8), 0
 		file.Bytes[at] ^= mask
-		set, err := Open(w.schema, row,
+		set := must.Get(Open(w.schema, row,
 			Options{Blocks: w.disk, Cache: cache.New(16 << 20), Damaged: func(id uint64, b block.ID, err error) {
 				if noted++; id != row.ID || b != row.KeyDirectory ||
 					!errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
 					t.Errorf("rowset %d, block %d: %v", id, b, err)
 				}
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}}))(t)
 		for i := range w.rows {
 			if got, found, err := set.Find(bloom.MakeProbe(w.rows[i].key)); err != nil || !found || int(got) != i {
 				t.Fatalf("byte %d: row %d, %t, %v, want %d", at, got, found, err, i)
@@ -266,23 +258,16 @@ func TestCheckKeyDirectoryFindsMissingRows(t *testing.T) {
 		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32},
 			{ID: 2, Name: "b", Type: schema.String}}, 1), 50)
 	row := w.stored(t, r)
-	set, err := Open(w.schema, row, Options{Blocks: w.disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(w.schema, row, Options{Blocks: w.disk}))(t)
 	defer set.Unref()
-	if err := set.CheckKeyDirectory(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, set.CheckKeyDirectory())
 	other := keydir.New(row.Rows, keydir.MaxGroups)
 	for i := range w.rows {
 		other.Add(bloom.MakeProbe(w.rows[i].key).Hash(), int64(i^1)%row.Rows)
 	}
 	file := w.disk.blocks[row.KeyDirectory]
 	file.Bytes = nil
-	if err := other.Write(file, row.Bloom); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Write(file, row.Bloom))
 	if err := set.CheckKeyDirectory(); !isDamage(err) {
 		t.Error(err)
 	}
@@ -292,10 +277,7 @@ func TestCheckKeyDirectoryFindsMissingRows(t *testing.T) {
 func TestStoredKeyDirectoryAnswersAlone(t *testing.T) {
 	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		row := w.stored(t, r)
-		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)}))(t)
 		defer set.Unref()
 		eagerDirectories(t, keydir.MaxGroups)
 		directory := w.disk.blocks[row.KeyDirectory]
@@ -321,10 +303,7 @@ func TestOpenedFilesOutliveTheirBlocks(t *testing.T) {
 	w := newTestRowSet(t, r,
 		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32},
 			{ID: 2, Name: "b", Type: schema.String}}, 1), 50)
-	set, err := Open(w.schema, w.stored(t, r), Options{Blocks: w.disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(w.schema, w.stored(t, r), Options{Blocks: w.disk}))(t)
 	defer set.Unref()
 	next := *set.Metadata()
 	next.RowFile, next.KeyDirectory = 0, 0

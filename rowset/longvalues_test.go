@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -15,27 +16,17 @@ import (
 func TestWindowOfLongPrefixValuesIsReadInFull(t *testing.T) {
 	const rows = 300
 	file := new(block.Memory)
-	w, err := cfile.NewWriter(file, cfile.WriterOptions{Type: schema.String, Encoding: schema.Prefix,
-		Compression: schema.LZ4, PositionalIndex: true, Nullable: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(cfile.NewWriter(file, cfile.WriterOptions{Type: schema.String, Encoding: schema.Prefix,
+		Compression: schema.LZ4, PositionalIndex: true, Nullable: true}))(t)
 	want, long := batch.NewVector(schema.String, rows), bytes.Repeat([]byte{'x'}, 60<<10)
 	for i := range rows {
 		if want.SetCell(i, fmt.Appendf(bytes.Clone(long), "%05d", i)); i%7 == 3 {
 			want.SetCell(i, nil)
 		}
 	}
-	if err := w.Append(want); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := cfile.Open(file, cfile.ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append(want))
+	must.Do(t, w.Finish())
+	r := must.Get(cfile.Open(file, cfile.ReaderOptions{}))(t)
 	got := &batch.Vector{Type: schema.String}
 	if n, err := r.NewColumnReader().ReadVector(0, rows, got); err != nil || n >= rows {
 		t.Fatalf("%d of %d cells at once, %v: too few for the test", n, rows, err)

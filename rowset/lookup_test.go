@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/keydir"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
@@ -89,21 +90,12 @@ func TestLookupsReadTheirSourcesInOrder(t *testing.T) {
 
 // excludedKey returns a key that the bloom file of a rowset excludes.
 func (w *testRowSet) excludedKey(t *testing.T, r *rand.Rand, row *Metadata) []byte {
-	set, err := Open(w.schema, row, Options{Blocks: w.disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(w.schema, row, Options{Blocks: w.disk}))(t)
 	defer set.Unref()
-	filter, err := set.Filter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	filter := must.Get(set.Filter())(t)
 	for {
 		key := w.absentKey(r)
-		may, err := filter.MayContain(bloom.MakeProbe(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		may := must.Get(filter.MayContain(bloom.MakeProbe(key)))(t)
 		if !may && len(key) == len(row.MinKey) && bytes.Compare(key, row.MinKey) > 0 {
 			return key
 		}
@@ -115,10 +107,7 @@ func TestCheckKeyAlwaysAsksTheBloomFile(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}}, 1), 100)
 	row := *w.stored(t, r)
-	sink, err := w.disk.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sink := must.Get(w.disk.Create())(t)
 	filter, err := bloom.NewWriter(sink, bloom.Options{})
 	if err == nil {
 		err = filter.Add(w.rows[0].key)
@@ -133,10 +122,7 @@ func TestCheckKeyAlwaysAsksTheBloomFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	row.Bloom = sink.ID() // of one key
-	set, err := Open(w.schema, &row, Options{Blocks: w.disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(w.schema, &row, Options{Blocks: w.disk}))(t)
 	defer set.Unref()
 	set.found.Store(trustFound)
 	excluded := 0
@@ -179,10 +165,7 @@ func wideRows(b *testing.B, n int) (*disk, *schema.Schema, *Metadata) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	row, err := w.Finish()
-	if err != nil {
-		b.Fatal(err)
-	}
+	row := must.Get(w.Finish())(b)
 	return d, s, row
 }
 

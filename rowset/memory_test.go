@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -18,18 +19,13 @@ func TestReleasedMemoryIsEmptyAndBounded(t *testing.T) {
 		{ID: 3, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	w := newTestRowSet(t, seedtest.Rand(t), s, manyRows)
 	for _, limit := range []int64{20, 0} {
-		it, err := newIterator(w.set,
-			scan.Options{Schema: s, Columns: []int{0, 1, 2}, Snapshot: mvcc.Everything, Limit: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		it := must.Get(newIterator(w.set,
+			scan.Options{Schema: s, Columns: []int{0, 1, 2}, Snapshot: mvcc.Everything, Limit: limit}))(t)
 		if !it.Next() {
 			t.Fatal("no rows")
 		}
 		m, rows := it.memory, it.Batch().Len
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 		if len(m.used) != 0 || len(m.spare) < 3 || m.keys != nil || m.out.Schema != nil || m.out.Len != 0 {
 			t.Fatalf("limit %d: %d columns in use, %d spare", limit, len(m.used), len(m.spare))
 		}

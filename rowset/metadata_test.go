@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -27,16 +28,13 @@ func TestMetadataMatchesTheWorkedExample(t *testing.T) {
 		MinKey: []byte{0x80}, MaxKey: []byte{0x81}, LiveRows: 2, Rows: 3, LastDurableDMS: -1, IncludedLSN: 5,
 		MaxTimestamp: 6, Bytes: 7, RowFile: 8, RowFileBytes: 6,
 		Births: []delta.Birth{{First: 1, Rows: 2, TS: 6}}}
-	want, err := hex.DecodeString(strings.Join(strings.Fields(`
+	want := must.Get(hex.DecodeString(strings.Join(strings.Fields(`
 		0a 4b
 		  08 00 10 ff ff ff ff ff ff ff ff ff 01
 		  1a 0d 12 09 09 01 00 00 00 00 00 00 00 20 0a  1a 0d 12 09 09 02 00 00 00 00 00 00 00 20 0b
 		  2a 0b 12 09 09 04 00 00 00 00 00 00 00 32 09 09 03 00 00 00 00 00 00 00 42 01 80 4a 01 81 50 02
 		10 05  18 03  21 06 00 00 00 00 00 00 00  28 07  30 08  38 06
-		42 0d  08 01  10 02  19 06 00 00 00 00 00 00 00`), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+		42 0d  08 01  10 02  19 06 00 00 00 00 00 00 00`), "")))(t)
 	got := r.Encode()
 	if !bytes.Equal(got, want) {
 		t.Errorf("got  % x\nwant % x", got, want)
@@ -85,10 +83,7 @@ func drawMetadata(rt *rapid.T) *Metadata {
 func TestMetadataRoundTrips(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		want := drawMetadata(rt)
-		got, err := DecodeMetadata(want.Encode())
-		if err != nil {
-			rt.Fatal(err)
-		}
+		got := must.Get(DecodeMetadata(want.Encode()))(rt)
 		if !reflect.DeepEqual(got, want) {
 			rt.Fatalf("got %+v\nwant %+v", got, want)
 		}
@@ -100,9 +95,7 @@ func TestDecodeMetadataRefusesImpossibleValues(t *testing.T) {
 		return &Metadata{Columns: []ColumnBlock{{ID: 1, Block: 1}, {ID: 2, Block: 2}}, Undo: []block.ID{3}, Bloom: 4,
 			MinKey: []byte("a"), MaxKey: []byte("b"), LiveRows: 1, Rows: 1}
 	}
-	if _, err := DecodeMetadata(good().Encode()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(DecodeMetadata(good().Encode()))(t)
 	cases := map[string]func(r *Metadata){
 		"no rows":                 func(r *Metadata) { r.Rows = 0 },
 		"too many rows":           func(r *Metadata) { r.Rows = MaxRows + 1 },

@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/lsn"
@@ -358,26 +359,16 @@ func newTestRowSet(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *testRow
 // write writes the rowset in some number of Appends.
 func (w *testRowSet) write(t testing.TB, r *rand.Rand, born mvcc.Timestamp) *Metadata {
 	t.Helper()
-	out, err := NewWriter(w.disk, w.schema, 17)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(NewWriter(w.disk, w.schema, 17))(t)
 	if r.IntN(2) == 0 {
-		if err := out.AddRowFile(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.AddRowFile())
 	}
 	for from := 0; from < len(w.rows); {
 		to := min(len(w.rows), from+1+r.IntN(r.IntN(2)*5000+20))
-		if err := out.Append(w.chunk(from, to, born)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.Append(w.chunk(from, to, born)))
 		from = to
 	}
-	row, err := out.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := must.Get(out.Finish())(t)
 	row.IncludedLSN = 5
 	return row
 }
@@ -407,10 +398,7 @@ func (w *testRowSet) chunk(from, to int, born mvcc.Timestamp) *change.Rows {
 func (w *testRowSet) flush(t testing.TB, row *Metadata, from, to mvcc.Timestamp) *Metadata {
 	t.Helper()
 	sink, _ := w.disk.Create()
-	out, err := delta.NewWriter(sink, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(delta.NewWriter(sink, false))(t)
 	for i := range w.rows {
 		m := &w.rows[i]
 		for n := m.base; n < len(m.events); n++ {
@@ -418,9 +406,7 @@ func (w *testRowSet) flush(t testing.TB, row *Metadata, from, to mvcc.Timestamp)
 			if e.ts < from || e.ts >= to {
 				continue
 			}
-			if err := out.Append(change.Delta{Row: uint32(i), TS: e.ts, List: w.redo(m, n)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, out.Append(change.Delta{Row: uint32(i), TS: e.ts, List: w.redo(m, n)}))
 			if e.kind == change.Delete {
 				row.LiveRows--
 			}
@@ -429,12 +415,8 @@ func (w *testRowSet) flush(t testing.TB, row *Metadata, from, to mvcc.Timestamp)
 	if out.Len() == 0 {
 		return row
 	}
-	if _, err := out.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.disk.Finish(sink); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(out.Finish())(t)
+	must.Do(t, w.disk.Finish(sink))
 	row.Redo = append(row.Redo, sink.ID())
 	return row
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -16,10 +17,7 @@ func TestSearchesMatchTheModel(t *testing.T) {
 	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for _, snap := range w.snapshots(r) {
 			o := w.randomRequest(r, snap)
-			it, err := newIterator(w.set, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			it := must.Get(newIterator(w.set, o))(t)
 			key := w.randomKey(r)
 			for it.Next() {
 				first, n := it.from, it.Batch().Len
@@ -50,9 +48,7 @@ func TestSearchesMatchTheModel(t *testing.T) {
 					}
 				}
 			}
-			if err := it.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, it.Close())
 		}
 	})
 }
@@ -80,17 +76,13 @@ func TestFewSearchesMakeFewKeys(t *testing.T) {
 				t.Fatalf("window of %d rows, want %d", it.n, len(w.rows))
 			}
 			for i := range c.searches {
-				if _, err := it.Search(0, w.rows[1+i*(len(w.rows)-2)/c.searches].key); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(it.Search(0, w.rows[1+i*(len(w.rows)-2)/c.searches].key))(t)
 			}
 			if read, made := len(it.place.columns) > 0, it.place.made; read != c.read || made != c.made {
 				t.Errorf("%d searches, descending %t: key columns read %t, all keys made %t", c.searches,
 					descending, read, made)
 			}
-			if err := it.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, it.Close())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -24,9 +25,7 @@ func TestFindReturnsTheRowOfEachKey(t *testing.T) {
 			if err != nil || !found || row != batch.Ordinal(i) {
 				t.Fatalf("key %x: row %d, %t, %v, want %d", m.key, row, found, err, i)
 			}
-			if err := w.set.CheckKey(m.key, int64(i)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.set.CheckKey(m.key, int64(i)))
 			_, want := m.at(len(m.events))
 			if live, err := w.set.Live(row); err != nil || live != want {
 				t.Fatalf("row %d: live %t, %v", i, live, err)
@@ -237,13 +236,8 @@ func TestScansMatchTheModel(t *testing.T) {
 		for _, snap := range w.snapshots(r) {
 			for range 8 {
 				req := w.randomRequest(r, snap)
-				it, err := newIterator(w.set, req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := w.compare(req, it); err != nil {
-					t.Fatal(err)
-				}
+				it := must.Get(newIterator(w.set, req))(t)
+				must.Do(t, w.compare(req, it))
 				if err := it.Close(); err != nil || it.Next() {
 					t.Fatalf("%v, or Next returned true after Close", err)
 				}
@@ -336,17 +330,12 @@ func TestSeeksMatchTheModel(t *testing.T) {
 		for range 20 {
 			req := w.randomRequest(r, mvcc.Snapshot(r.IntN(int(w.end))))
 			req.Keys = true
-			it, err := newIterator(w.set, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			it := must.Get(newIterator(w.set, req))(t)
 			rows, _ := w.answer(req)
 			for more := true; more; {
 				if r.IntN(2) == 0 {
 					key := w.randomBound(r)
-					if err := it.Seek(key); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, it.Seek(key))
 					for len(rows) > 0 && skips(req, key, w.rows[rows[0]].key) {
 						rows = rows[1:]
 					}
@@ -378,10 +367,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 		{ID: 3, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	w := newTestRowSet(t, r, s, manyRows)
 	req := scan.Options{Schema: s, Columns: []int{1, 2}, Snapshot: mvcc.Before(w.end)}
-	it, err := newIterator(w.set, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	it := must.Get(newIterator(w.set, req))(t)
 	late := change.List(change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 3, []byte("too late")))
 	for i := range w.rows {
 		if live, err := w.set.Live(batch.Ordinal(i)); err != nil {
@@ -391,16 +377,9 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 			w.set.Apply(batch.Ordinal(i), w.end+1, 100, change.AppendDelete(nil))
 		}
 	}
-	if err := w.compare(req, it); err != nil {
-		t.Fatal(err)
-	}
-	if err := it.Close(); err != nil {
-		t.Fatal(err)
-	}
-	after, err := newIterator(w.set, scan.Options{Schema: s, Columns: []int{1}, Snapshot: mvcc.Everything})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.compare(req, it))
+	must.Do(t, it.Close())
+	after := must.Get(newIterator(w.set, scan.Options{Schema: s, Columns: []int{1}, Snapshot: mvcc.Everything}))(t)
 	if after.Next() {
 		t.Error("a row exists after all were deleted")
 	}
@@ -411,17 +390,11 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 func TestHistoriesHaveAllVersions(t *testing.T) {
 	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for _, snap := range w.snapshots(r) {
-			h, err := w.set.Histories(snap)
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := must.Get(w.set.Histories(snap))(t)
 			at := 0
 			var last *change.Rows // before at
 			for {
-				rows, err := h.Next()
-				if err != nil {
-					t.Fatal(err)
-				}
+				rows := must.Get(h.Next())(t)
 				if last != nil {
 					w.checkHistories(t, last, at-len(last.Keys), snap)
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -25,10 +26,7 @@ import (
 
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t)
 	return b
 }
 
@@ -99,13 +97,10 @@ func TestRowFileAnswersAlone(t *testing.T) {
 		}
 		delete(w.disk.blocks, row.KeyIndex)
 		for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
-			set, err := Open(w.schema, row,
+			set := must.Get(Open(w.schema, row,
 				Options{Blocks: w.disk, Cache: c, Damaged: func(_ uint64, _ block.ID, err error) {
 					t.Error(err)
-				}})
-			if err != nil {
-				t.Fatal(err)
-			}
+				}}))(t)
 			w.checkGets(t, r, set)
 			set.Unref()
 		}
@@ -117,22 +112,16 @@ func TestRowFileAnswersAlone(t *testing.T) {
 func TestRowFileIsReadInsteadOfAFilter(t *testing.T) {
 	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		row, blocks := w.stored(t, r), w.disk.blocks
-		set, err := Open(w.schema, row,
+		set := must.Get(Open(w.schema, row,
 			Options{Blocks: w.disk, Cache: cache.New(1 << 20), Damaged: func(_ uint64, _ block.ID, err error) {
 				t.Error(err)
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}}))(t)
 		defer set.Unref()
 		set.directory.making.Lock() // no lookup gets the directory
 		w.disk.blocks = map[block.ID]*block.Memory{row.RowFile: blocks[row.RowFile]}
 		w.checkGets(t, r, set)
 		w.disk.blocks = blocks
-		filter, err := set.Filter()
-		if err != nil {
-			t.Fatal(err)
-		}
+		filter := must.Get(set.Filter())(t)
 		clear(blocks[row.RowFile].Bytes) // open, but of no use any more
 		for range 20 {
 			p := bloom.MakeProbe(w.absentKey(r))
@@ -159,15 +148,12 @@ func TestDamagedRowFileIsNotNeeded(t *testing.T) {
 	for range 40 {
 		at, mask, noted := r.IntN(len(file.Bytes)), byte(1)<<r.IntN(8), 0
 		file.Bytes[at] ^= mask
-		set, err := Open(w.schema, row, Options{Blocks: w.disk, Damaged: func(id uint64, b block.ID, err error) {
+		set := must.Get(Open(w.schema, row, Options{Blocks: w.disk, Damaged: func(id uint64, b block.ID, err error) {
 			if noted++; id != row.ID || b != row.RowFile ||
 				!errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
 				t.Errorf("rowset %d, block %d: %v", id, b, err)
 			}
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		w.checkGets(t, r, set)
 		if set.Unref(); noted > 1 {
 			t.Errorf("byte %d: reported %d times", at, noted)
@@ -195,10 +181,7 @@ func TestRowFileSurvivesAlterations(t *testing.T) {
 		{ID: 4, Name: "n", Type: schema.Int64, Nullable: true},
 		{ID: 5, Name: "d", Type: schema.String, ReadDefault: []byte("dflt")}}, 1)
 	read := func(row *Metadata, damaged func(uint64, block.ID, error)) (rows [][][]byte) {
-		set, err := Open(s, row, Options{Blocks: w.disk, Damaged: damaged})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(s, row, Options{Blocks: w.disk, Damaged: damaged}))(t)
 		defer set.Unref()
 		for i := range w.rows {
 			cells, found, err := set.Get(bloom.MakeProbe(w.rows[i].key), mvcc.Everything, allOf(s), nil)
@@ -242,9 +225,7 @@ func TestCheckFilesComparesRowFiles(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1)
 	w := newTestRowSet(t, r, s, 50)
 	row := w.stored(t, r)
-	if _, _, err := check(s, row, w.disk); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(check(s, row, w.disk))(t)
 	rows := w.chunk(0, len(w.rows), w.end)
 	rows.Batch.Columns[1].Bytes[13] = append(bytes.Clone(rows.Batch.Columns[1].Bytes[13]), 'x')
 	other := w.withRowFile(t, row, rows, schema.Plain)
@@ -294,10 +275,8 @@ func TestRowFilesArePlain(t *testing.T) {
 	for _, e := range []schema.Encoding{schema.Dictionary, schema.Prefix} {
 		noted := 0
 		other := w.withRowFile(t, row, w.chunk(0, len(w.rows), w.end), e)
-		set, err := Open(w.schema, other, Options{Blocks: w.disk, Damaged: func(uint64, block.ID, error) { noted++ }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(
+			Open(w.schema, other, Options{Blocks: w.disk, Damaged: func(uint64, block.ID, error) { noted++ }}))(t)
 		o := scan.Options{Schema: w.schema, Columns: allOf(w.schema), Snapshot: mvcc.Everything, Keys: true}
 		it, err := newIterator(set, o)
 		if err == nil {
@@ -318,12 +297,9 @@ func TestRowFileIsTriedAgain(t *testing.T) {
 			{ID: 2, Name: "s", Type: schema.String}}, 1), 50)
 	row := w.stored(t, r)
 	flaky := &flakyDisk{disk: w.disk}
-	set, err := Open(w.schema, row, Options{Blocks: flaky, Damaged: func(_ uint64, _ block.ID, err error) {
+	set := must.Get(Open(w.schema, row, Options{Blocks: flaky, Damaged: func(_ uint64, _ block.ID, err error) {
 		t.Error(err)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	defer set.Unref()
 	flaky.fail = true
 	if set.openStored() != nil {
@@ -348,10 +324,7 @@ func TestRowFileAnswersForRowsOfAnOldSchema(t *testing.T) {
 	wider := mustSchema(append(slices.Clone(w.schema.Columns),
 		schema.Column{ID: 9, Name: "n", Type: schema.Int64, Nullable: true}), 1)
 	for _, s := range []*schema.Schema{w.schema, wider} {
-		set, err := Open(s, row, Options{Blocks: w.disk, Cache: rows})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(s, row, Options{Blocks: w.disk, Cache: rows}))(t)
 		p := bloom.MakeProbe(w.rows[7].key)
 		if _, _, err := set.Get(p, mvcc.Everything, allOf(s), nil); err != nil || set.cachedRow(p) == nil {
 			t.Fatalf("with %d columns: %v", len(s.Columns), err)
@@ -424,14 +397,8 @@ func TestShortScansReadTheRowFile(t *testing.T) {
 		}
 		for _, c := range row.Columns {
 			file := w.disk.blocks[c.Block]
-			f, err := cfile.Open(file, cfile.ReaderOptions{Arrays: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			blocks, err := f.BlockPointers()
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(cfile.Open(file, cfile.ReaderOptions{Arrays: true}))(t)
+			blocks := must.Get(f.BlockPointers())(t)
 			for _, p := range blocks {
 				file.Bytes[p.Offset] ^= 1
 			}
@@ -442,13 +409,10 @@ func TestShortScansReadTheRowFile(t *testing.T) {
 			table int64
 			fails bool
 		}{{nil, 0, false}, {cache.New(room), room + 1, false}, {cache.New(room), room, true}} {
-			set, err := Open(w.schema, row,
+			set := must.Get(Open(w.schema, row,
 				Options{Blocks: w.disk, Cache: c.cache, Damaged: func(_ uint64, _ block.ID, err error) {
 					t.Error(err)
-				}})
-			if err != nil {
-				t.Fatal(err)
-			}
+				}}))(t)
 			defer set.Unref()
 			failed := false
 			for _, snap := range w.snapshots(r) {

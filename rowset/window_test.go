@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -34,17 +35,9 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 		in.Undo = append(in.Undo, change.Delta{Row: uint32(i), TS: 5, List: change.AppendDelete(nil)})
 	}
 	in.Batch.Len = rows
-	if err := w.Append(in); err != nil {
-		t.Fatal(err)
-	}
-	out, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := Open(s, out[0], Options{Blocks: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append(in))
+	out := must.Get(w.Finish())(t)
+	set := must.Get(Open(s, out[0], Options{Blocks: d}))(t)
 	defer set.Unref()
 
 	for _, c := range []struct {
@@ -59,11 +52,8 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 			test(batch.Predicate{ID: 2, Type: schema.Binary, Op: batch.NotNull}), false, windowBytes / long},
 		{"the short one", []int{0}, batch.Filter{}, true, rows},
 	} {
-		it, err := newIterator(set, scan.Options{Schema: s, Columns: c.columns, Filter: c.filter, Keys: c.keys,
-			Snapshot: mvcc.Everything})
-		if err != nil {
-			t.Fatal(err)
-		}
+		it := must.Get(newIterator(set, scan.Options{Schema: s, Columns: c.columns, Filter: c.filter, Keys: c.keys,
+			Snapshot: mvcc.Everything}))(t)
 		at, largest := 0, 0
 		for it.Next() {
 			b := it.Batch()
@@ -88,10 +78,7 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 		}
 	}
 
-	h, err := set.Histories(mvcc.Everything)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(set.Histories(mvcc.Everything))(t)
 	for at := 0; at < rows; {
 		got, err := h.Next()
 		if err != nil || got == nil || len(got.Keys) > windowBytes/long {
@@ -113,9 +100,7 @@ func TestWindowsGrow(t *testing.T) {
 	n := len(w.rows)
 	// without a filter, a window has about as many rows as the limit leaves
 	everyRow := batch.Predicate{ID: 1, Type: schema.Int32, Op: batch.NotNull}
-	if err := everyRow.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, everyRow.Prepare())
 	for _, c := range []struct {
 		name   string
 		limit  int64
@@ -140,10 +125,7 @@ func TestWindowsGrow(t *testing.T) {
 		if c.upper >= 0 {
 			req.Upper = w.rows[c.upper].key
 		}
-		it, err := newIterator(w.set, req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		it := must.Get(newIterator(w.set, req))(t)
 		at := max(c.lower, 0)
 		for i, want := range c.window {
 			want = min(want, n-at)
@@ -155,9 +137,7 @@ func TestWindowsGrow(t *testing.T) {
 				break
 			}
 		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 	}
 }
 
@@ -180,8 +160,6 @@ func TestWindowsEndAtTheLimit(t *testing.T) {
 		if rows < limit || rows > limit+64 {
 			t.Errorf("descending %t: %d rows of %d, limit %d", descending, rows, read, limit)
 		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -62,10 +63,7 @@ func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
 		if _, err := DecodeMetadata(row.Encode()); err != nil {
 			t.Error(err)
 		}
-		set, err := Open(w.schema, row, Options{Blocks: w.disk})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(w.schema, row, Options{Blocks: w.disk}))(t)
 		if id, err := set.CheckFiles(); err != nil {
 			t.Errorf("block %d: %v", id, err)
 		}
@@ -115,14 +113,9 @@ func TestRollingWriterRollsAtTheSize(t *testing.T) {
 		}
 		rows.Batch.Len = len(rows.Keys)
 		largest = max(largest, size)
-		if err := w.Append(rows); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(rows))
 	}
-	out, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(w.Finish())(t)
 	if len(out) < 5 || next != 30+uint64(len(out)) {
 		t.Fatalf("%d rowsets, next %d", len(out), next)
 	}
@@ -138,10 +131,7 @@ func TestRollingWriterRollsAtTheSize(t *testing.T) {
 			t.Fatalf("rowset %d: number %d, bounds %x, %x", i, row.ID, row.MinKey, row.MaxKey)
 		}
 		at += int(row.Rows)
-		set, err := Open(s, row, Options{Blocks: d})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(s, row, Options{Blocks: d}))(t)
 		if id, err := set.CheckFiles(); err != nil {
 			t.Errorf("rowset %d: block %d: %v", i, id, err)
 		}
@@ -226,10 +216,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 		{ID: 8, Name: "defaulted", Type: schema.String, Default: []byte("of new rows"), ReadDefault: def},
 		{ID: 9, Name: "both", Type: schema.Int8, Nullable: true, ReadDefault: []byte{5}},
 		{ID: 10, Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
-	set, err := Open(now, row, Options{Blocks: w.disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(now, row, Options{Blocks: w.disk}))(t)
 	all := []int{0, 1, 2, 3, 4, 5}
 	wantOf := func(old [][]byte) [][]byte { return [][]byte{old[0], nil, old[2], def, {5}, nil} }
 	filter := batch.And(test(batch.Predicate{Column: "defaulted", ID: 8, Type: schema.String, Op: batch.Eq,
@@ -237,10 +224,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 		test(batch.Predicate{Column: "nullable", ID: 7, Type: schema.Int64, Op: batch.IsNull}))
 
 	for _, snap := range []mvcc.Snapshot{0, 5, 20, 40, mvcc.Everything} {
-		it, err := newIterator(set, scan.Options{Schema: now, Columns: all, Snapshot: snap, Filter: filter})
-		if err != nil {
-			t.Fatal(err)
-		}
+		it := must.Get(newIterator(set, scan.Options{Schema: now, Columns: all, Snapshot: snap, Filter: filter}))(t)
 		var got [][][]byte
 		for it.Next() {
 			b := it.Batch()
@@ -252,9 +236,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 				got = append(got, cells)
 			}
 		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 		for i := range w.rows {
 			m := &w.rows[i]
 			old, live := m.at(m.before(snap))
@@ -275,10 +257,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 			t.Fatalf("%d rows too many at %d", len(got), snap)
 		}
 	}
-	h, err := set.Histories(mvcc.Everything)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(set.Histories(mvcc.Everything))(t)
 	rows, err := h.Next()
 	if err != nil || rows == nil {
 		t.Fatal(rows, err)
@@ -325,10 +304,7 @@ func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 	} {
 		columns := slices.Clone(w.schema.Columns)
 		change(&columns[1])
-		set, err := Open(mustSchema(columns, 1), w.set.Metadata(), Options{Blocks: w.disk})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(mustSchema(columns, 1), w.set.Metadata(), Options{Blocks: w.disk}))(t)
 		before := w.disk.open.Load()
 		for range 3 {
 			if _, err := set.File(1); !errors.Is(err, fault.ErrCorrupt) {
@@ -342,10 +318,7 @@ func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 	}
 	short := *w.set.Metadata()
 	short.Rows--
-	set, err := Open(w.schema, &short, Options{Blocks: w.disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(w.schema, &short, Options{Blocks: w.disk}))(t)
 	if _, err := set.File(0); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("rows: error %v", err)
 	}
@@ -373,10 +346,7 @@ func TestWriterRefusesMalformedBatches(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := NewWriter(newDisk(), s, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(NewWriter(newDisk(), s, 1))(t)
 			rows := &change.Rows{Batch: batch.New(s.Columns, 0)}
 			for i := range 2 {
 				rows.Batch.Columns[0].AppendCell([]byte{byte(i), 0, 0, 0, 0, 0, 0, 0})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // fakeParts returns rows [0, n) in parts of a few rows, and the fakes that were opened.
@@ -44,9 +46,7 @@ func TestParallelReturnsAllRowsOnce(t *testing.T) {
 		parts, opened := fakeParts(200)
 		it := Parallel(parts, workers)
 		got := read(t, it, true)
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 		slices.SortFunc(got, func(a, b row) int { return bytes.Compare(a.key, b.key) })
 		var want []row
 		for i := range 200 {

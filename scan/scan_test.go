@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -372,9 +373,7 @@ func TestMergeSorts(t *testing.T) {
 		for rows := range batches(t, it, !lazy) {
 			got = append(got, rows...)
 		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 		for i := range want {
 			if lazy {
 				want[i].key = nil
@@ -419,9 +418,7 @@ func TestSeekSkipsRows(t *testing.T) {
 		for {
 			if r.IntN(2) == 0 {
 				key := rowOf(r.IntN(220)).key
-				if err := it.Seek(key); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, it.Seek(key))
 				for len(want) > 0 && before(want[0].key, key, order.Descending()) {
 					want = want[1:]
 				}
@@ -448,9 +445,7 @@ func TestNewRequestRefusesSchemaMismatch(t *testing.T) {
 	test := func(id schema.ColumnID, typ schema.Type, prepare bool) batch.Filter {
 		p := batch.Predicate{ID: id, Type: typ, Op: batch.NotNull}
 		if prepare {
-			if err := p.Prepare(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Prepare())
 		}
 		return batch.Not(batch.Test(p))
 	}
@@ -515,9 +510,7 @@ func TestMergeSkipsAndFailsToOpenParts(t *testing.T) {
 		}
 		want := f.rows[1:]
 		it := Merge(r, nil, broken, skipped, part(10, 16, func() (Iterator, error) { return f, nil }))
-		if err := it.Seek(want[0].key); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Seek(want[0].key))
 		compareRows(t, read(t, it, true), want)
 		if err := it.Close(); !errors.Is(err, errFake) {
 			t.Errorf("descending %t: %v, want the error of the last part", r.Descending(), err)
@@ -566,9 +559,7 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 		for range r.IntN(8) {
 			it.Next()
 		}
-		if err := errors.Join(it.Close(), it.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(it.Close(), it.Close()))
 		checkClosed(t, fakes, 1)
 		if it.Next() {
 			t.Fatal("Next returned true after Close")
@@ -749,18 +740,14 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 				t.Errorf("input %d: %d batches of %d rows for %d rows", i, f.steps, size, used)
 			}
 		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 	}
 }
 
 // A set of rows reads about as many rows as the limit leaves, if that is known.
 func TestBatchSizesEndAtTheLimit(t *testing.T) {
 	p := batch.Predicate{ID: 0, Type: schema.Int64, Op: batch.NotNull}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Prepare())
 	for _, c := range []struct {
 		o        Options
 		returned int64

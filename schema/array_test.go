@@ -10,14 +10,12 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func unhex(t *testing.T, text string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.ReplaceAll(text, " ", "")))(t)
 	return b
 }
 

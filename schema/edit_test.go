@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func editable(t *testing.T) *Schema {
 	t.Helper()
-	s, err := New([]Column{{ID: 3, Name: "k", Type: Int64}, {ID: 4, Name: "l", Type: String},
+	s := must.Get(New([]Column{{ID: 3, Name: "k", Type: Int64}, {ID: 4, Name: "l", Type: String},
 		{ID: 7, Name: "a", Type: Int32, Nullable: true},
-		{ID: 5, Name: "b", Type: String, Default: []byte("new"), ReadDefault: []byte("old")}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{ID: 5, Name: "b", Type: String, Default: []byte("new"), ReadDefault: []byte("old")}}, 2))(t)
 	return s
 }
 
@@ -159,9 +157,7 @@ func TestEditorRefusesInvalidAlterations(t *testing.T) {
 	}
 	e := editable(t).Edit(9)
 	for i := range MaxColumns {
-		if err := e.Add(Column{Name: fmt.Sprint("c", i), Type: Bool, Nullable: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Add(Column{Name: fmt.Sprint("c", i), Type: Bool, Nullable: true}))
 	}
 	if _, err := e.Schema(); !errors.Is(err, fault.ErrSchema) {
 		t.Errorf("%d columns: %v", MaxColumns+4, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // column returns a valid column with the given name, modified by change unless that is nil.
@@ -146,10 +147,8 @@ func TestNewAcceptsLimits(t *testing.T) {
 }
 
 func TestIndexByNameAndID(t *testing.T) {
-	s, err := New([]Column{column("a", func(c *Column) { c.ID = 12 }), column("b", func(c *Column) { c.ID = 3 })}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(
+		New([]Column{column("a", func(c *Column) { c.ID = 12 }), column("b", func(c *Column) { c.ID = 3 })}, 1))(t)
 	if s.Index("a") != 0 || s.Index("b") != 1 || s.Index("A") != -1 {
 		t.Errorf("by name: a %d, b %d, A %d", s.Index("a"), s.Index("b"), s.Index("A"))
 	}

@@ -4,14 +4,9 @@ import (
 	"errors"
 	"io"
 	"testing"
-)
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"github.com/oribi-db/oribi/internal/must"
+)
 
 func wantIs(t *testing.T, what string, err, target error) {
 	t.Helper()
@@ -23,9 +18,9 @@ func wantIs(t *testing.T, what string, err, target error) {
 func put(t *testing.T, v FS, name, text string) File {
 	t.Helper()
 	f, err := v.Create(name)
-	must(t, err)
+	must.Do(t, err)
 	n, err := f.WriteAt([]byte(text), 0)
-	must(t, err)
+	must.Do(t, err)
 	if n != len(text) {
 		t.Fatalf("wrote %d bytes of %d", n, len(text))
 	}
@@ -35,9 +30,9 @@ func put(t *testing.T, v FS, name, text string) File {
 func text(t *testing.T, f File) string {
 	t.Helper()
 	size, err := f.Size()
-	must(t, err)
+	must.Do(t, err)
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, size+1))
-	must(t, err)
+	must.Do(t, err)
 	if int64(len(b)) != size {
 		t.Fatalf("read %d bytes, Size says %d", len(b), size)
 	}
@@ -47,7 +42,7 @@ func text(t *testing.T, f File) string {
 func textOf(t *testing.T, v FS, name string) string {
 	t.Helper()
 	f, err := v.Open(name, false)
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close()
 	return text(t, f)
 }

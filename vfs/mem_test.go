@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // tree lists all files as "name=content" under dir.
@@ -16,11 +18,11 @@ func tree(t *testing.T, v FS, dir string) string {
 	var walk func(dir string)
 	walk = func(dir string) {
 		names, err := v.List(dir)
-		must(t, err)
+		must.Do(t, err)
 		for _, n := range names {
 			n = dir + "/" + n
 			info, err := v.Stat(n)
-			must(t, err)
+			must.Do(t, err)
 			if info.IsDir() {
 				out = append(out, n+"/")
 				walk(n)
@@ -35,8 +37,8 @@ func tree(t *testing.T, v FS, dir string) string {
 
 func TestCrashLosesUnsyncedBytes(t *testing.T) {
 	m := NewMem()
-	must(t, m.Mkdir("/s"))
-	must(t, m.SyncDir("/"))
+	must.Do(t, m.Mkdir("/s"))
+	must.Do(t, m.SyncDir("/"))
 	check := func(step, kill, crash string) {
 		t.Helper()
 		if got := tree(t, m.Clone(), "/s"); got != kill {
@@ -48,58 +50,58 @@ func TestCrashLosesUnsyncedBytes(t *testing.T) {
 	}
 	a := put(t, m, "/s/a", "one")
 	check("created", "/s/a=one", "")
-	must(t, a.Sync())
+	must.Do(t, a.Sync())
 	check("content synced, name not", "/s/a=one", "")
-	must(t, m.SyncDir("/s"))
+	must.Do(t, m.SyncDir("/s"))
 	check("both synced", "/s/a=one", "/s/a=one")
 
 	b := put(t, m, "/s/b", "two")
-	must(t, m.SyncDir("/s"))
+	must.Do(t, m.SyncDir("/s"))
 	check("name synced, content not", "/s/a=one /s/b=two", "/s/a=one /s/b=")
-	must(t, b.Sync())
+	must.Do(t, b.Sync())
 
 	_, err := a.WriteAt([]byte("ONE, longer"), 0)
-	must(t, err)
+	must.Do(t, err)
 	check("written again", "/s/a=ONE, longer /s/b=two", "/s/a=one /s/b=two")
-	must(t, a.Truncate(1))
+	must.Do(t, a.Truncate(1))
 	check("cut", "/s/a=O /s/b=two", "/s/a=one /s/b=two")
-	must(t, a.Sync())
-	must(t, a.PunchHole(0, 1))
+	must.Do(t, a.Sync())
+	must.Do(t, a.PunchHole(0, 1))
 	check("hole not synced", "/s/a=\x00 /s/b=two", "/s/a=O /s/b=two")
-	must(t, a.Sync())
+	must.Do(t, a.Sync())
 
-	must(t, m.Rename("/s/b", "/s/a"))
+	must.Do(t, m.Rename("/s/b", "/s/a"))
 	check("renamed over a", "/s/a=two", "/s/a=\x00 /s/b=two")
-	must(t, m.Remove("/s/a"))
+	must.Do(t, m.Remove("/s/a"))
 	check("removed", "", "/s/a=\x00 /s/b=two")
-	must(t, put(t, m, "/s/b", "new").Sync())
+	must.Do(t, put(t, m, "/s/b", "new").Sync())
 	check("made again under an old name", "/s/b=new", "/s/a=\x00 /s/b=two")
-	must(t, m.SyncDir("/s"))
+	must.Do(t, m.SyncDir("/s"))
 	check("names synced", "/s/b=new", "/s/b=new")
 
-	must(t, m.Mkdir("/s/d"))
+	must.Do(t, m.Mkdir("/s/d"))
 	c := put(t, m, "/s/d/c", "c")
-	must(t, c.Sync())
-	must(t, m.SyncDir("/s/d"))
+	must.Do(t, c.Sync())
+	must.Do(t, m.SyncDir("/s/d"))
 	check("parent's name not synced", "/s/b=new /s/d/ /s/d/c=c", "/s/b=new")
-	must(t, m.SyncDir("/s"))
+	must.Do(t, m.SyncDir("/s"))
 	check("parent's name synced", "/s/b=new /s/d/ /s/d/c=c", "/s/b=new /s/d/ /s/d/c=c")
 }
 
 func TestCopiesAreIndependentAndUnlocked(t *testing.T) {
 	m := NewMem()
 	f := put(t, m, "/a", "one")
-	must(t, f.Sync())
-	must(t, m.SyncDir("/"))
+	must.Do(t, f.Sync())
+	must.Do(t, m.SyncDir("/"))
 	_, err := m.Lock("/a", LockCreate)
-	must(t, err)
+	must.Do(t, err)
 	for name, c := range map[string]*Mem{"Clone": m.Clone(), "Crash": m.Crash()} {
 		l, err := c.Lock("/a", LockCreate)
 		if err != nil {
 			t.Fatalf("%s keeps the lock: %v", name, err)
 		}
-		must(t, l.Write([]byte(name)))
-		must(t, put(t, c, "/b", "b").Close())
+		must.Do(t, l.Write([]byte(name)))
+		must.Do(t, put(t, c, "/b", "b").Close())
 		if got := tree(t, m, ""); got != "/a=one" {
 			t.Errorf("writing to the %s changed the original: %q", name, got)
 		}
@@ -108,7 +110,7 @@ func TestCopiesAreIndependentAndUnlocked(t *testing.T) {
 		}
 	}
 	_, err = f.WriteAt([]byte("two"), 0)
-	must(t, err)
+	must.Do(t, err)
 	if got := textOf(t, m.Crash(), "/a"); got != "one" {
 		t.Errorf("the original's synced content is %q", got)
 	}
@@ -132,38 +134,38 @@ func TestRandomHistoriesCrashAsTheModelSays(t *testing.T) {
 				f = &file{}
 				names[name], handles[f] = f, put(t, m, name, "")
 			case op == 0:
-				must(t, m.Remove(name))
+				must.Do(t, m.Remove(name))
 				delete(names, name)
 			case op == 1:
 				to := fmt.Sprintf("/%d", rng.Intn(4))
-				must(t, m.Rename(name, to))
+				must.Do(t, m.Rename(name, to))
 				delete(names, name)
 				names[to] = f
 			case op == 2:
-				must(t, m.SyncDir("/"))
+				must.Do(t, m.SyncDir("/"))
 				synced = maps.Clone(names)
 			case op == 3:
-				must(t, handles[f].Sync())
+				must.Do(t, handles[f].Sync())
 				f.synced = f.now
 			case op == 4:
 				f.now = f.now[:rng.Intn(len(f.now)+1)]
-				must(t, handles[f].Truncate(int64(len(f.now))))
+				must.Do(t, handles[f].Truncate(int64(len(f.now))))
 			case op == 5: // continue with the copy after a kill
 				m = m.Clone()
 				for n, f := range names {
 					h, err := m.Open(n, true)
-					must(t, err)
+					must.Do(t, err)
 					handles[f] = h
 				}
 			default:
 				add := strings.Repeat(string(rune('a'+rng.Intn(26))), rng.Intn(6000))
 				_, err := handles[f].WriteAt([]byte(add), int64(len(f.now)))
-				must(t, err)
+				must.Do(t, err)
 				f.now += add
 			}
 			c := m.Crash()
 			left, err := c.List("/")
-			must(t, err)
+			must.Do(t, err)
 			if len(left) != len(synced) {
 				t.Fatalf("a power cut leaves %q, want %d names", left, len(synced))
 			}

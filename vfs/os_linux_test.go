@@ -6,13 +6,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // takes returns the number of bytes that a file occupies on disk.
 func takes(t *testing.T, name string) int64 {
 	t.Helper()
 	info, err := OS.Stat(name)
-	must(t, err)
+	must.Do(t, err)
 	return Allocated(info)
 }
 
@@ -20,7 +22,7 @@ func TestPreallocateTakesAndPunchHoleGivesBackSpace(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
 	f := put(t, OS, name, strings.Repeat("x", 1<<20))
 	defer f.Close()
-	must(t, f.Sync())
+	must.Do(t, f.Sync())
 	before := takes(t, name)
 	if err := f.PunchHole(0, 1<<19); err != nil {
 		t.Skip(err)
@@ -29,7 +31,7 @@ func TestPreallocateTakesAndPunchHoleGivesBackSpace(t *testing.T) {
 		t.Errorf("%d bytes on disk before the hole, %d after", before, after)
 	}
 	before = takes(t, name)
-	must(t, f.Preallocate(1<<20, 1<<20))
+	must.Do(t, f.Preallocate(1<<20, 1<<20))
 	if after := takes(t, name); after < before+1<<19 {
 		t.Errorf("%d bytes on disk before Preallocate, %d after", before, after)
 	}
@@ -37,7 +39,7 @@ func TestPreallocateTakesAndPunchHoleGivesBackSpace(t *testing.T) {
 
 func TestOSDoesNotWaitForAFIFO(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "fifo")
-	must(t, syscall.Mkfifo(name, 0o600))
+	must.Do(t, syscall.Mkfifo(name, 0o600))
 	done := make(chan error, 1)
 	go func() {
 		_, err := OS.Open(name, false)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // lockEnv makes the test binary a second process that tries a lock, prints the result, and exits.
@@ -45,7 +46,7 @@ func lockElsewhere(t *testing.T, name string, exclusive bool) string {
 		cmd.Env = append(cmd.Env, lockEnv+"_EXCLUSIVE=1")
 	}
 	out, err := cmd.CombinedOutput()
-	must(t, err)
+	must.Do(t, err)
 	return string(out)
 }
 
@@ -58,15 +59,15 @@ func TestLockExcludesOtherProcesses(t *testing.T) {
 		}
 	}
 	l, err := OS.Lock(name, LockCreate)
-	must(t, err)
+	must.Do(t, err)
 	want("exclusive under exclusive", true, "locked")
 	want("shared under exclusive", false, "locked")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	l, err = OS.Lock(name, LockShared)
-	must(t, err)
+	must.Do(t, err)
 	want("exclusive under shared", true, "locked")
 	want("shared under shared", false, "taken")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	want("free", true, "taken")
 }
 
@@ -76,8 +77,8 @@ func TestOSOpensRegularFilesOnly(t *testing.T) {
 	}
 	dir := t.TempDir()
 	at := func(n string) string { return filepath.Join(dir, n) }
-	must(t, put(t, OS, at("a"), "a").Close())
-	must(t, os.Symlink(at("a"), at("link")))
+	must.Do(t, put(t, OS, at("a"), "a").Close())
+	must.Do(t, os.Symlink(at("a"), at("link")))
 	for _, name := range []string{"link", "."} {
 		for _, write := range []bool{false, true} {
 			if f, err := OS.Open(at(name), write); err == nil {
@@ -91,7 +92,7 @@ func TestOSOpensRegularFilesOnly(t *testing.T) {
 		t.Error("a symbolic link was locked")
 	}
 	info, err := OS.Stat(at("link"))
-	must(t, err)
+	must.Do(t, err)
 	if info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("Stat followed the link: %v", info.Mode())
 	}
@@ -102,11 +103,11 @@ func TestOSModesAreForTheOwnerOnly(t *testing.T) {
 		t.Skip("no such modes on windows")
 	}
 	dir := t.TempDir()
-	must(t, OS.Mkdir(filepath.Join(dir, "d")))
-	must(t, put(t, OS, filepath.Join(dir, "d/f"), "").Close())
+	must.Do(t, OS.Mkdir(filepath.Join(dir, "d")))
+	must.Do(t, put(t, OS, filepath.Join(dir, "d/f"), "").Close())
 	for name, want := range map[string]fs.FileMode{"d": 0o700, "d/f": 0o600} {
 		info, err := OS.Stat(filepath.Join(dir, name))
-		must(t, err)
+		must.Do(t, err)
 		if got := info.Mode().Perm(); got != want {
 			t.Errorf("%s has mode %o, want %o", name, got, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -28,10 +29,7 @@ func TestTermsAreExact(t *testing.T) {
 			t.Errorf("%s %v: %s, %v, want %s", step.name, step.v, text, err, step.text)
 		}
 	}
-	sum, err := term.Plus(0.125)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(term.Plus(0.125))(t)
 	bound, scale, err := sum.Bind(&price, 3)
 	if err != nil || scale != 3 || bound.Column != 3 || bound.Offset != batch.Int128Of(125) ||
 		bound.Slope != batch.Int128Of(10) {

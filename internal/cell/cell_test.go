@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -22,9 +23,7 @@ import (
 func column(t testing.TB, typeName string) *schema.Column {
 	t.Helper()
 	c := &schema.Column{Name: "x"}
-	if err := c.ParseTypeName(typeName); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.ParseTypeName(typeName))
 	return c
 }
 
@@ -248,21 +247,15 @@ func FuzzQuotedStringsReadBack(f *testing.F) {
 
 func compound(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schema.New([]schema.Column{{ID: 0, Name: "a", Type: schema.String},
+	s := must.Get(schema.New([]schema.Column{{ID: 0, Name: "a", Type: schema.String},
 		{ID: 1, Name: "b", Type: schema.Int32},
-		{ID: 2, Name: "c", Type: schema.Int8}, {ID: 3, Name: "v", Type: schema.Double}}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{ID: 2, Name: "c", Type: schema.Int8}, {ID: 3, Name: "v", Type: schema.Double}}, 3))(t)
 	return s
 }
 
 func TestKeys(t *testing.T) {
-	single, err := schema.New([]schema.Column{{ID: 0, Name: "k", Type: schema.Int8},
-		{ID: 1, Name: "v", Type: schema.Double}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	single := must.Get(schema.New([]schema.Column{{ID: 0, Name: "k", Type: schema.Int8},
+		{ID: 1, Name: "v", Type: schema.Double}}, 1))(t)
 	three := compound(t)
 	for _, c := range []struct {
 		s      *schema.Schema

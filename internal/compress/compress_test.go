@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -46,10 +47,7 @@ func sample(r *rand.Rand, n int) []byte {
 
 func fromHex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 	return b
 }
 
@@ -99,10 +97,7 @@ func TestCompressHard(t *testing.T) {
 				if err != nil || !bytes.Equal(got, src) {
 					t.Fatalf("%v: %d bytes do not come back: %v", c, n, err)
 				}
-				fast, err := c.Compress(nil, src)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fast := must.Get(c.Compress(nil, src))(t)
 				easy, hard = easy+len(fast), hard+len(packed)-1
 				if c == LZ4 {
 					checkLZ4End(t, packed[1:], n)
@@ -165,10 +160,7 @@ func TestDecompressWantsTheExactLength(t *testing.T) {
 	for _, c := range codecs {
 		for range 50 {
 			src := sample(r, 1+r.IntN(2000))
-			packed, err := c.Compress(nil, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			packed := must.Get(c.Compress(nil, src))(t)
 			bad := map[string]error{
 				"short dst":   c.Decompress(make([]byte, len(src)-1), packed),
 				"long dst":    c.Decompress(make([]byte, len(src)+1), packed),
@@ -187,10 +179,7 @@ func TestDecompressWantsTheExactLength(t *testing.T) {
 
 func TestEmptyBuffersHaveAStream(t *testing.T) {
 	for _, c := range codecs {
-		packed, err := c.Compress(nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		packed := must.Get(c.Compress(nil, nil))(t)
 		if err := c.Decompress(nil, packed); err != nil {
 			t.Errorf("%v: %x: %v", c, packed, err)
 		}
@@ -216,9 +205,7 @@ func TestSnappyRefusesExtensions(t *testing.T) {
 	src := bytes.Repeat([]byte("0123456789abcdefghijklmnop"), 5000)
 	stream := s2.EncodeBetter(nil, src)
 	dst := make([]byte, len(src))
-	if _, err := s2.Decode(dst, stream); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s2.Decode(dst, stream))(t)
 	if err := Snappy.Decompress(dst, stream); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("an extended stream was read: %v", err)
 	}

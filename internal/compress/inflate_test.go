@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // deflateKinds is how many kinds of text deflateText knows.
@@ -58,14 +59,9 @@ func deflateText(r *rand.Rand, kind, n int) []byte {
 func deflated(t testing.TB, text []byte, level int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(flate.NewWriter(&b, level))(t)
 	w.Write(text)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -224,9 +220,7 @@ func TestGunzipReadsHeadersOfMembers(t *testing.T) {
 
 func TestZlibRefusesForeignStreams(t *testing.T) {
 	good := fromHex(t, "78 9c 03 00 00 00 00 01")
-	if err := Zlib.Decompress(nil, good); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Zlib.Decompress(nil, good))
 	for what, stream := range map[string]string{
 		"method 7":            "77 85 03 00 00 00 00 01",
 		"window of 64 KiB":    "88 1c 03 00 00 00 00 01",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -16,9 +17,7 @@ func TestChangesAreFoundInReadSets(t *testing.T) {
 	key := func() []byte { return fmt.Appendf(nil, "%02d", rng.IntN(50))[:1+rng.IntN(2)] }
 	for range 300 {
 		log := NewLog(1 << 40)
-		if _, err := log.Begin(func() (mvcc.Timestamp, error) { return 1, nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(log.Begin(func() (mvcc.Timestamp, error) { return 1, nil }))(t)
 		var all []Change
 		for i := range rng.IntN(40) {
 			c := Change{Timestamp: mvcc.Timestamp(10 + i/3), Table: uint32(1 + rng.IntN(2)), Key: key()}
@@ -109,9 +108,7 @@ func TestLogForgetsTheOldestChanges(t *testing.T) {
 
 func TestUnknownChangesAreThoseOfTablesThatWereRead(t *testing.T) {
 	log := NewLog(1 << 20)
-	if _, err := log.Begin(func() (mvcc.Timestamp, error) { return 1, nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(log.Begin(func() (mvcc.Timestamp, error) { return 1, nil }))(t)
 	var reads ReadSet
 	reads.AddKey(2, nil)
 	for i, table := range []uint32{1, 2, 2, 3} {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestDirFollowsTheEnvironment(t *testing.T) {
@@ -41,16 +43,12 @@ func TestLinesReadsPackedAndPlainTextAlike(t *testing.T) {
 		{"inner-empty", "a\n\nb\n", []string{"a", "", "b"}},
 	} {
 		plain := filepath.Join(dir, c.name)
-		if err := os.WriteFile(plain, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(plain, []byte(c.text), 0o600))
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
 		z.Write([]byte(c.text))
 		z.Close()
-		if err := os.WriteFile(plain+"-packed.gz", packed.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(plain+"-packed.gz", packed.Bytes(), 0o600))
 		for _, path := range []string{plain, plain + "-packed.gz", plain + "-packed"} {
 			if got := Lines(t, path); !slices.Equal(got, c.want) {
 				t.Errorf("%s: got %q, want %q", path, got, c.want)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -79,22 +80,13 @@ func TestAppendAllExceedsBlockBytes(t *testing.T) {
 					t.Errorf("%d words of %d", d.Words(), len(cells))
 				}
 			}
-			block, err := Parse(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := checkBlock(block, pair.Type, batch.Ordinal(5), cells, r); err != nil {
-				t.Fatal(err)
-			}
+			block := must.Get(Parse(p))(t)
+			must.Do(t, checkBlock(block, pair.Type, batch.Ordinal(5), cells, r))
 			b.Reset()
 			b.AppendAll(v, 0, 1) // plain, if the dictionary is full
 			p.Payload = b.Finish(nil, 0)
-			if block, err = Parse(p); err != nil {
-				t.Fatal(err)
-			}
-			if err := checkBlock(block, pair.Type, 0, cells[:1], r); err != nil {
-				t.Fatal(err)
-			}
+			block = must.Get(Parse(p))(t)
+			must.Do(t, checkBlock(block, pair.Type, 0, cells[:1], r))
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -64,21 +65,13 @@ func TestCodesOfSimilarWords(t *testing.T) {
 		if !slices.EqualFunc(used, distinct, bytes.Equal) {
 			t.Fatalf("%d words are used, want %d", len(used), len(distinct))
 		}
-		dict, err := ParseDictionary(b.FinishDictionary(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		dict := must.Get(ParseDictionary(b.FinishDictionary(nil)))(t)
 		if !slices.EqualFunc(dict.Words, first, bytes.Equal) {
 			t.Fatalf("words %x, want %x", dict.Words, first)
 		}
-		block, err := Parse(Params{Type: schema.Binary, Encoding: schema.Dictionary, Payload: b.Finish(nil, 0),
-			Dict: dict})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := checkBlock(block, schema.Binary, 0, want.Bytes, r); err != nil {
-			t.Fatal(err)
-		}
+		block := must.Get(Parse(Params{Type: schema.Binary, Encoding: schema.Dictionary, Payload: b.Finish(nil, 0),
+			Dict: dict}))(t)
+		must.Do(t, checkBlock(block, schema.Binary, 0, want.Bytes, r))
 		b.Reset()
 	}
 }

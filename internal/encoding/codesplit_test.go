@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -20,14 +21,9 @@ func codedWords(t *testing.T, words []byte) (block Block, dict *batch.Dictionary
 	}
 	b := mustBuilder(t, BuilderOptions{Type: schema.String, Encoding: schema.Dictionary, BlockBytes: 1 << 20})
 	payloads, _, dictionary := buildAll(b, schema.String, cells, len(cells))
-	dict, err := ParseDictionary(dictionary)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if block, err = Parse(Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0],
-		Dict: dict}); err != nil {
-		t.Fatal(err)
-	}
+	dict = must.Get(ParseDictionary(dictionary))(t)
+	block = must.Get(Parse(Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0],
+		Dict: dict}))(t)
 	return block, dict
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -23,16 +24,10 @@ func TestFitCountsWhatDecodeCopies(t *testing.T) {
 			sizes[i] = len(cell)
 		}
 	}
-	b, err := NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 1 << 20,
-		RestartInterval: interval})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 1 << 20,
+		RestartInterval: interval}))(t)
 	b.Append(v, 0, values)
-	block, err := Parse(Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: b.Finish(nil, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(Parse(Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: b.Finish(nil, 0)}))(t)
 	for from := range values {
 		for _, limit := range []int{0, 1, 40, 41, 100, 500, 1 << 17} {
 			want, size := 0, 0
@@ -58,16 +53,10 @@ func TestConsecutiveWindowsDecodeEntriesOnce(t *testing.T) {
 	for i := range values {
 		v.SetCell(i, fmt.Appendf(nil, "%0*d", 4+i%7, i/3)) // values repeat, and a repeated one has an empty suffix
 	}
-	b, err := NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 16 << 20,
-		RestartInterval: 10 * farRestarts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 16 << 20,
+		RestartInterval: 10 * farRestarts}))(t)
 	b.Append(v, 0, values)
-	parsed, err := Parse(Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: b.Finish(nil, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := must.Get(Parse(Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: b.Finish(nil, 0)}))(t)
 	block := parsed.(*prefixBlock)
 	windows := make([]*batch.Vector, 0, values/window+1)
 	walked := 0
@@ -88,9 +77,7 @@ func TestConsecutiveWindowsDecodeEntriesOnce(t *testing.T) {
 		block.Fit(from, n, 1)
 		walk(from)
 		got := batch.NewVector(schema.Binary, n)
-		if err := block.Decode(from, n, got, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, block.Decode(from, n, got, 0))
 		windows = append(windows, got)
 	}
 	if walked > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -43,10 +44,7 @@ func fuzz(f *testing.F, enc schema.Encoding, types []schema.Type) {
 					cells[i][0] = byte(i * i)
 				}
 			}
-			b, err := NewBuilder(BuilderOptions{Type: typ, Encoding: enc, RestartInterval: 3})
-			if err != nil {
-				f.Fatal(err)
-			}
+			b := must.Get(NewBuilder(BuilderOptions{Type: typ, Encoding: enc, RestartInterval: 3}))(f)
 			b.AppendAll(vectorOf(typ, cells), 0, n)
 			f.Add(uint8(k), uint8(5*n), b.Finish(nil, 7))
 		}
@@ -152,10 +150,7 @@ func fuzzSelect(t *testing.T, block Block, v *batch.Vector) {
 				test.Values = append(test.Values, v.Cell(v.Len-1))
 			}
 			sel.SetRange(0, v.Len)
-			handled, err := block.Select(test, from, v.Len-from, sel, from)
-			if err != nil {
-				t.Fatal(err)
-			}
+			handled := must.Get(block.Select(test, from, v.Len-from, sel, from))(t)
 			for i := range v.Len {
 				if want := !handled || i < from || test.EvalCell(v.Cell(i)); sel.Get(i) != want {
 					t.Fatalf("%s %x: value %d, %x: selected %v", op, test.Values, i, v.Cell(i), sel.Get(i))
@@ -186,10 +181,7 @@ func fuzzValues(t *testing.T, o BuilderOptions, input []byte) {
 	payloads, counts, words := buildAll(mustBuilder(t, o), typ, cells, batchLen)
 	p := Params{Type: typ, Encoding: o.Encoding}
 	if words != nil {
-		d, err := ParseDictionary(words)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(ParseDictionary(words))(t)
 		p.Dict = d
 	}
 	again := mustBuilder(t, o)
@@ -200,9 +192,7 @@ func fuzzValues(t *testing.T, o BuilderOptions, input []byte) {
 			t.Fatalf("payload %d: %v, %v", i, block, err)
 		}
 		v := batch.NewVector(typ, counts[i])
-		if err := block.Decode(0, counts[i], v, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, block.Decode(0, counts[i], v, 0))
 		for j := range counts[i] {
 			if !bytes.Equal(v.Cell(j), cells[ord+j]) {
 				t.Fatalf("value %d: %x, want %x", ord+j, v.Cell(j), cells[ord+j])
@@ -318,10 +308,7 @@ func FuzzArrayPrologue(f *testing.F) {
 			if k == 0 {
 				rows = elements
 			}
-			bits, err := parsePresence(stream, rows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bits := must.Get(parsePresence(stream, rows))(t)
 			for i := range rows {
 				if (bits == nil || bits.Get(i)) != want.Get(i) {
 					t.Fatalf("field %d: bit %d of %d", k, i, rows)

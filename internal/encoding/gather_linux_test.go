@@ -7,21 +7,17 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // The memory after the planes must not be read.
 func TestGroupsEndWithThePlanes(t *testing.T) {
 	page := os.Getpagesize()
-	memory, err := syscall.Mmap(-1, 0, 4*page, syscall.PROT_READ|syscall.PROT_WRITE,
-		syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := must.Get(syscall.Mmap(-1, 0, 4*page, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE))(t)
 	defer syscall.Munmap(memory)
-	if err := syscall.Mprotect(memory[3*page:], syscall.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mprotect(memory[3*page:], syscall.PROT_NONE))
 	r := seedtest.Rand(t)
 	for n := 8; n <= 1024; n += 8 {
 		var cells []byte

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -29,9 +30,7 @@ func goldenBlocks(t *testing.T) (dir string, blocks []goldenBlock) {
 		var g goldenBlock
 		d := json.NewDecoder(strings.NewReader(line))
 		d.UseNumber()
-		if err := d.Decode(&g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&g))
 		blocks = append(blocks, g)
 	}
 	return dir, blocks
@@ -82,13 +81,8 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 					p.Dict.Words = append(p.Dict.Words, []byte(w))
 				}
 			}
-			b, err := Parse(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, r); err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(Parse(p))(t)
+			must.Do(t, checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, r))
 			w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: enc, RestartInterval: g.RestartInterval,
 				Exact: true})
 			if d, ok := w.(*dictBuilder); ok && g.Dictionary == nil {
@@ -147,11 +141,6 @@ func checkGoldenArrays(t *testing.T, g *goldenBlock, typ schema.Type, enc schema
 	if p.Cells() != len(g.Values) {
 		t.Errorf("%d cells, want %d", p.Cells(), len(g.Values))
 	}
-	b, err := Parse(Params{Type: typ, Encoding: enc, Payload: payload[len(prologue):]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, seedtest.Rand(t)); err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(Parse(Params{Type: typ, Encoding: enc, Payload: payload[len(prologue):]}))(t)
+	must.Do(t, checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, seedtest.Rand(t)))
 }

@@ -14,16 +14,14 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // unhex decodes hex, ignoring blanks and newlines.
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 	return b
 }
 
@@ -53,16 +51,10 @@ func cellOf(t testing.TB, typ schema.Type, value any) []byte {
 	case json.Number:
 		switch typ {
 		case schema.Float:
-			f, err := strconv.ParseFloat(string(v), 32)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(strconv.ParseFloat(string(v), 32))(t)
 			return binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(f)))
 		case schema.Double:
-			f, err := strconv.ParseFloat(string(v), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(strconv.ParseFloat(string(v), 64))(t)
 			return binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))
 		}
 		n, ok := new(big.Int).SetString(string(v), 10)

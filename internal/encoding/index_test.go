@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -26,10 +27,7 @@ func smallIntegers(t *testing.T, typ schema.Type, n int, exact bool, next func()
 	if b.Append(v, 0, n) != n {
 		t.Fatal("a block does not fit all values")
 	}
-	block, err := Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: b.Finish(nil, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: b.Finish(nil, 0)}))(t)
 	return block, values
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -143,10 +144,7 @@ func TestCodesWithoutDictionaryAreCorrupt(t *testing.T) {
 		t.Errorf("%v, want ErrCorrupt", err)
 	}
 	p.Dict = &batch.Dictionary{}
-	block, err := Parse(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(Parse(p))(t)
 	if _, err := block.Cell(0); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("cell: %v, want ErrCorrupt", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -29,10 +30,7 @@ func numberBlock(t *testing.T, r *rand.Rand, typ schema.Type, n int) (NumberBloc
 	if b.Append(v, 0, n) != n {
 		t.Fatal("a block does not fit all values")
 	}
-	block, err := Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: b.Finish(nil, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: b.Finish(nil, 0)}))(t)
 	return block.(NumberBlock), cells
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -238,9 +239,7 @@ func TestChunksAreStoredInTheSmallerForm(t *testing.T) {
 			Exact: exact})
 		b.AppendAll(v, 0, v.Len)
 		var block shuffled
-		if err := block.parse(b.Finish(nil, 0), schema.Int64, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, block.parse(b.Finish(nil, 0), schema.Int64, nil))
 		var forms [2]int
 		real := exact
 		for i := range block.chunks {
@@ -378,9 +377,7 @@ func FuzzRecognize(f *testing.F) {
 			if !ok {
 				t.Fatalf("recognized, but not decompressed: %x", input)
 			}
-			if err := checkRecognized(input, rows, row, width, refs, ones); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, checkRecognized(input, rows, row, width, refs, ones))
 		}
 		row = min(row, len(input)/(8*width))
 		if row == 0 {
@@ -397,9 +394,7 @@ func FuzzRecognize(f *testing.F) {
 		if !ok {
 			t.Fatal("the stream of planes is not recognized")
 		}
-		if err := checkRecognized(src, rows, row, width, refs, ones); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, checkRecognized(src, rows, row, width, refs, ones))
 	})
 }
 

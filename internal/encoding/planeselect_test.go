@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -24,14 +25,9 @@ func TestSelectOfCodesAgreesWithWords(t *testing.T) {
 		}
 		b := mustBuilder(t, BuilderOptions{Type: schema.String, Encoding: schema.Dictionary, BlockBytes: 1 << 20})
 		payloads, _, dict := buildAll(b, schema.String, cells, len(cells))
-		d, err := ParseDictionary(dict)
-		if err != nil {
-			t.Fatal(err)
-		}
-		block, err := Parse(Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0], Dict: d})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(ParseDictionary(dict))(t)
+		block := must.Get(
+			Parse(Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0], Dict: d}))(t)
 		for range 20 {
 			checkSelect(t, block, schema.String, cells[:block.Len()], r)
 		}
@@ -45,16 +41,11 @@ func TestSelectRefusesCodesBeyondTheDictionary(t *testing.T) {
 	}
 	b := mustBuilder(t, BuilderOptions{Type: schema.String, Encoding: schema.Dictionary, BlockBytes: 1 << 20})
 	payloads, _, dict := buildAll(b, schema.String, cells, len(cells))
-	d, err := ParseDictionary(dict)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(ParseDictionary(dict))(t)
 	for words := 2; words <= 7; words++ {
 		known := &batch.Dictionary{Words: d.Words[:words]}
-		block, err := Parse(Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0], Dict: known})
-		if err != nil {
-			t.Fatal(err)
-		}
+		block := must.Get(
+			Parse(Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0], Dict: known}))(t)
 		for _, op := range []batch.Operator{batch.Eq, batch.Ne} {
 			p := &batch.Predicate{Type: schema.String, Op: op, Values: [][]byte{d.Words[1]}}
 			sel := batch.MakeBitmap(500)
@@ -86,11 +77,8 @@ func TestRunsOfChunksAgreeWithCells(t *testing.T) {
 		}
 		w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle, BlockBytes: 1 << 20})
 		w.Append(vectorOf(typ, cells), 0, n)
-		block, err := Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0),
-			Chunks: &chunkMap{m: map[int][]byte{}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		block := must.Get(Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0),
+			Chunks: &chunkMap{m: map[int][]byte{}}}))(t)
 		b := block.(*shuffled)
 		for range 4 {
 			from, at := chunk*r.IntN(3), 64*r.IntN(3)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -148,9 +149,7 @@ func TestPlanesAgreeWithEvalCell(t *testing.T) {
 						for r.IntN(2) == 0 {
 							ps = append(ps, randomTest(r, typ, cells, n, width))
 						}
-						if err := checkTest(ps, &v, cells, n, randomSelection(r, n)); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, checkTest(ps, &v, cells, n, randomSelection(r, n)))
 					}
 				}
 			}
@@ -208,8 +207,6 @@ func FuzzPlaneTest(f *testing.F) {
 		sel := batch.MakeBitmap(size)
 		sel.SetRange(int(n>>8)%size, size)
 		v := viewOf(cells[:size*width], size, width)
-		if err := checkTest(ps, &v, cells, size, sel); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, checkTest(ps, &v, cells, size, sel))
 	})
 }

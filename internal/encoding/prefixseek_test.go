@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -33,10 +34,7 @@ func TestPrefixSeekFindsValuesThatAreEvenlySpreadOrNot(t *testing.T) {
 			b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix,
 				BlockBytes: 1 << 20, RestartInterval: 1 + r.IntN(20)})
 			payloads, _, _ := buildAll(b, schema.Binary, cells, len(cells)+1)
-			block, err := parsePrefix(payloads[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			block := must.Get(parsePrefix(payloads[0]))(t)
 			for range 500 {
 				target := bytes.Clone(cells[r.IntN(len(cells))])
 				switch n := r.IntN(len(target) + 1); r.IntN(4) {

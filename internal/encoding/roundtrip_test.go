@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -99,10 +100,7 @@ func TestBuilderRoundTrip(t *testing.T) {
 				payloads, counts, dict := buildAll(b, pair.Type, cells, 1+r.IntN(3000))
 				p := pair
 				if dict != nil {
-					d, err := ParseDictionary(dict)
-					if err != nil {
-						t.Fatal(err)
-					}
+					d := must.Get(ParseDictionary(dict))(t)
 					p.Dict = d
 				}
 				ord := 0
@@ -111,10 +109,7 @@ func TestBuilderRoundTrip(t *testing.T) {
 					if r.IntN(2) == 0 {
 						p.Chunks = &chunkMap{m: map[int][]byte{}}
 					}
-					block, err := Parse(p)
-					if err != nil {
-						t.Fatal(err)
-					}
+					block := must.Get(Parse(p))(t)
 					part := cells[ord : ord+counts[i]]
 					if err := checkBlock(block, pair.Type, batch.Ordinal(ord), part, r); err != nil {
 						t.Fatalf("round %d, payload %d of %d, %+v: %v", round, i, len(payloads), o, err)
@@ -157,9 +152,7 @@ func checkSelect(t *testing.T, b Block, typ schema.Type, cells [][]byte, r *rand
 		p.Values = [][]byte{pick(), pick(), pick()}
 	}
 	if r.IntN(2) == 0 {
-		if err := p.Prepare(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Prepare())
 	}
 	from, at := r.IntN(len(cells)+1), r.IntN(100)
 	n := r.IntN(len(cells) - from + 1)
@@ -174,10 +167,7 @@ func checkSelect(t *testing.T, b Block, typ schema.Type, cells [][]byte, r *rand
 		}
 	}
 	before := slices.Clone(sel)
-	handled, err := b.Select(p, from, n, sel, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	handled := must.Get(b.Select(p, from, n, sel, at))(t)
 	for i := range at + n + 70 {
 		want := before.Get(i)
 		if handled && i >= at && i < at+n {
@@ -199,9 +189,7 @@ func checkCodes(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
 	}
 	from := r.IntN(len(cells) + 1)
 	codes := make([]uint32, r.IntN(len(cells)-from+1))
-	if err := c.Codes(from, len(codes), codes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Codes(from, len(codes), codes))
 	for i, code := range codes {
 		if got := c.Dict().Words[code]; !bytes.Equal(got, cells[from+i]) {
 			t.Fatalf("code %d of value %d is %q, want %q", code, from+i, got, cells[from+i])
@@ -263,10 +251,7 @@ func TestSeekRefusesTypesWithoutKeyEncoding(t *testing.T) {
 		}
 		b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding})
 		pair.Payload = b.Finish(nil, 0)
-		block, err := Parse(pair)
-		if err != nil {
-			t.Fatal(err)
-		}
+		block := must.Get(Parse(pair))(t)
 		if _, _, err := block.Seek(make([]byte, pair.Type.Width())); err == nil {
 			t.Errorf("%s %s: Seek succeeded", pair.Type, pair.Encoding)
 		}
@@ -280,10 +265,7 @@ func TestBlocksAreSafeForConcurrentUse(t *testing.T) {
 	}
 	b := mustBuilder(t, BuilderOptions{Type: schema.Int64, Encoding: schema.Bitshuffle})
 	payloads, _, _ := buildAll(b, schema.Int64, cells, len(cells))
-	block, err := Parse(Params{Type: schema.Int64, Encoding: schema.Bitshuffle, Payload: payloads[0]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(Parse(Params{Type: schema.Int64, Encoding: schema.Bitshuffle, Payload: payloads[0]}))(t)
 	var wg sync.WaitGroup
 	for seed := range uint64(4) {
 		wg.Go(func() {
@@ -303,10 +285,8 @@ func TestCellReadsUseTheChunkCache(t *testing.T) {
 	b := mustBuilder(t, BuilderOptions{Type: schema.Int32, Encoding: schema.Bitshuffle})
 	payloads, _, _ := buildAll(b, schema.Int32, cells, len(cells))
 	cache := &chunkMap{m: map[int][]byte{}}
-	block, err := Parse(Params{Type: schema.Int32, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(
+		Parse(Params{Type: schema.Int32, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache}))(t)
 	for range 3 {
 		for _, i := range []int{0, 2047, 2048, 9999} {
 			if c, err := block.Cell(i); err != nil || !bytes.Equal(c, cells[i]) {
@@ -328,10 +308,7 @@ func TestScatteredReadsDoNotFillTheChunkCache(t *testing.T) {
 		b := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle})
 		payloads, _, _ := buildAll(b, typ, cells, len(cells))
 		cache := &chunkMap{m: map[int][]byte{}}
-		block, err := Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache})
-		if err != nil {
-			t.Fatal(err)
-		}
+		block := must.Get(Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache}))(t)
 		for round := range 3 {
 			for i := round; i < len(cells); i += len(cells)/20 - 1 {
 				if c, err := block.Cell(i); err != nil || !bytes.Equal(c, cells[i]) {
@@ -359,16 +336,11 @@ func TestReadsOfFewCells(t *testing.T) {
 		b := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle})
 		payloads, _, _ := buildAll(b, typ, cells, len(cells))
 		cache := &chunkMap{m: map[int][]byte{}}
-		block, err := Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache})
-		if err != nil {
-			t.Fatal(err)
-		}
+		block := must.Get(Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache}))(t)
 		v := batch.NewVector(typ, 300)
 		decode := func(from, n int) {
 			t.Helper()
-			if err := block.Decode(from, n, v, 7); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, block.Decode(from, n, v, 7))
 			for i := range n {
 				if !bytes.Equal(v.Cell(7+i), cells[from+i]) {
 					t.Fatalf("%s: cell %d, of %d from %d on, is %x, want %x", typ, from+i, n, from, v.Cell(7+i),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -46,11 +47,8 @@ func TestSelectOfStringsAgreesWithValues(t *testing.T) {
 				b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: c.enc,
 					RestartInterval: c.interval, BlockBytes: 1 << 20})
 				b.AppendAll(vectorOf(schema.Binary, cells), 0, n)
-				block, err := Parse(Params{Type: schema.Binary, Encoding: c.enc, Payload: b.Finish(nil, 0),
-					Limit: c.limit})
-				if err != nil {
-					t.Fatal(err)
-				}
+				block := must.Get(Parse(Params{Type: schema.Binary, Encoding: c.enc, Payload: b.Finish(nil, 0),
+					Limit: c.limit}))(t)
 				t.Run(fmt.Sprintf("enc=%v/interval=%d/limit=%d/n=%d/sorted=%v", c.enc, c.interval, c.limit, n,
 					sorted), func(t *testing.T) {
 					for range 40 {
@@ -69,10 +67,7 @@ func TestSelectHandlesComparisonsOfStrings(t *testing.T) {
 	for _, enc := range []schema.Encoding{schema.Plain, schema.Prefix} {
 		b := mustBuilder(t, BuilderOptions{Type: schema.String, Encoding: enc})
 		b.AppendAll(vectorOf(schema.String, cells), 0, len(cells))
-		block, err := Parse(Params{Type: schema.String, Encoding: enc, Payload: b.Finish(nil, 0)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		block := must.Get(Parse(Params{Type: schema.String, Encoding: enc, Payload: b.Finish(nil, 0)}))(t)
 		for op := batch.Eq; op <= batch.In; op++ {
 			sel := batch.MakeBitmap(len(cells))
 			if handled, err := block.Select(&batch.Predicate{Type: schema.String, Op: op, Values: cells[1:2]},
@@ -124,10 +119,7 @@ func TestSelectedLongValuesTakeLittleMemory(t *testing.T) {
 		v.Bytes[i] = zeros[:long-i/16] // each value begins the one before
 	}
 	b.AppendAll(v, 0, n)
-	block, err := Parse(Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: b.Finish(nil, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(Parse(Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: b.Finish(nil, 0)}))(t)
 	sel := batch.MakeBitmap(n)
 	for i := 0; i < n; i += 8 {
 		sel.Set(i)

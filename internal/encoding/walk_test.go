@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -39,10 +40,8 @@ func TestBlocksInTheCacheFindPlanesOnce(t *testing.T) {
 	v := walkedVector(t, 40_000)
 	payload := walkedPayload(t, v)
 	var cached, once shuffled
-	if err := errors.Join(cached.parse(payload, schema.Int64, &chunkMap{m: map[int][]byte{}}),
-		once.parse(payload, schema.Int64, nil)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(cached.parse(payload, schema.Int64, &chunkMap{m: map[int][]byte{}}),
+		once.parse(payload, schema.Int64, nil)))
 	size := cached.Footprint()
 	if cell, err := cached.Cell(20_000); err != nil || !bytes.Equal(cell, v.Cell(20_000)) || cached.walk.Load() != nil {
 		t.Errorf("cell %x, %v, walk %p", cell, err, cached.walk.Load())
@@ -98,9 +97,7 @@ func TestWalkPassesBadChunks(t *testing.T) {
 	v := walkedVector(t, 9000)
 	payload := walkedPayload(t, v)
 	var b shuffled
-	if err := b.parse(payload, schema.Int64, &chunkMap{m: map[int][]byte{}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.parse(payload, schema.Int64, &chunkMap{m: map[int][]byte{}}))
 	copy(b.stream(3), bytes.Repeat([]byte{0xff}, 20))
 	var buf viewBuffer
 	for i := range b.chunks {

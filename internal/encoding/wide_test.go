@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -26,24 +27,14 @@ func TestDictionariesOver65536WordsUse4ByteCodes(t *testing.T) {
 	if len(payloads) != 1 {
 		t.Fatalf("%d payloads", len(payloads))
 	}
-	dict, err := ParseDictionary(words)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dict := must.Get(ParseDictionary(words))(t)
 	p := Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0], Dict: dict}
-	block, err := Parse(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := checkBlock(block, schema.String, 0, cells, r); err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(Parse(p))(t)
+	must.Do(t, checkBlock(block, schema.String, 0, cells, r))
 	checkSelect(t, block, schema.String, cells, r)
 	checkCodes(t, block, cells, r)
 	p.Dict = &batch.Dictionary{Words: dict.Words[:len(dict.Words)-1]}
-	if block, err = Parse(p); err != nil {
-		t.Fatal(err)
-	}
+	block = must.Get(Parse(p))(t)
 	if err := block.(CodeBlock).Codes(0, len(cells), make([]uint32, len(cells))); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("a code beyond the dictionary: %v", err)
 	}
@@ -69,10 +60,8 @@ func TestReadsOfBadChunksReturnErrors(t *testing.T) {
 	}
 	target := binary.LittleEndian.AppendUint64(nil, 1500)
 	for _, chunks := range []Chunks{nil, &chunkMap{m: map[int][]byte{}}} {
-		block, err := Parse(Params{Type: schema.Int64, Encoding: schema.Bitshuffle, Payload: bad, Chunks: chunks})
-		if err != nil {
-			t.Fatal(err)
-		}
+		block := must.Get(
+			Parse(Params{Type: schema.Int64, Encoding: schema.Bitshuffle, Payload: bad, Chunks: chunks}))(t)
 		out := batch.NewVector(schema.Int64, v.Len)
 		for name, use := range map[string]func() error{
 			"whole chunk":     func() error { return block.Decode(1024, 1024, out, 0) },

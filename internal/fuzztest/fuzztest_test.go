@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // planted is the environment variable that selects how FuzzToy fails; without it FuzzToy passes.
@@ -48,10 +50,7 @@ func FuzzToy(f *testing.F) {
 // corpus.
 func toy(t *testing.T, dir, how string, flags ...string) (output string, ok bool) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	cmd := exec.Command(program, append([]string{"-test.run=^FuzzToy$"}, flags...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), planted+"="+how)
@@ -64,10 +63,7 @@ func toy(t *testing.T, dir, how string, flags ...string) (output string, ok bool
 
 func inputs(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "testdata", "fuzz", "FuzzToy", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names = must.Get(filepath.Glob(filepath.Join(dir, "testdata", "fuzz", "FuzzToy", "*")))(t)
 	return names
 }
 
@@ -122,10 +118,7 @@ func TestPassingTargetPrintsItsNumberOfExecutions(t *testing.T) {
 }
 
 func TestTargetWithoutSeedsFails(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	out, err := exec.Command(program, "-test.run=^FuzzToyWithoutSeeds$", "-fuzztest.executions=5").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "no seeds") {
 		t.Errorf("%v:\n%s", err, out)

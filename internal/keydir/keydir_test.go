@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -25,16 +26,11 @@ func made(t testing.TB, hashes []uint64, groups int64) (all []*Directory, src *b
 		}
 	}
 	src = &block.Memory{Number: 9}
-	if err := d.Write(src, bloomBlock); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Write(src, bloomBlock))
 	if got := src.Size(); got != Size(d.rows) || got != d.Size() {
 		t.Fatalf("%d bytes, Size says %d and %d", got, Size(d.rows), d.Size())
 	}
-	again, err := Read(src, d.rows, bloomBlock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Read(src, d.rows, bloomBlock))(t)
 	return []*Directory{d, again}, src
 }
 
@@ -209,9 +205,7 @@ func TestDump(t *testing.T) {
 	}
 	_, src = made(t, hashes, MaxGroups)
 	var b strings.Builder
-	if err := Dump(&b, src.Bytes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Dump(&b, src.Bytes))
 	if got := b.String(); got != golden {
 		t.Errorf("dump:\n%s", got)
 	}

@@ -16,15 +16,13 @@ import (
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
 func fromHex(t testing.TB, text string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(text), "")))(t)
 	return b
 }
 
@@ -46,9 +44,7 @@ func server(t testing.TB, metadata []byte, dataBytes int) *vfs.Mem {
 	t.Helper()
 	fsys := vfs.NewMem()
 	for _, dir := range []string{"/ts", "/ts/data", "/ts/wals", "/ts/tablet-meta", "/ts/consensus-meta"} {
-		if err := fsys.Mkdir(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fsys.Mkdir(dir))
 	}
 	uuid := []byte("0123456789abcdef0123456789abcdef")
 	instance := &kudupb.InstanceMetadataPB{Uuid: uuid, FormatStamp: proto.String("Formatted at 2026-11-23 on test")}
@@ -61,19 +57,14 @@ func server(t testing.TB, metadata []byte, dataBytes int) *vfs.Mem {
 		"/ts/data/c.metadata":             metadata,
 		"/ts/data/c.data":                 bytes.Repeat([]byte{7}, dataBytes),
 	} {
-		if err := Replace(fsys, name, content); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(fsys, name, content))
 	}
 	return fsys
 }
 
 func open(t testing.TB, fsys vfs.FS) *Directory {
 	t.Helper()
-	d, err := Open(fsys, "/ts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open(fsys, "/ts"))(t)
 	return d
 }
 
@@ -103,10 +94,7 @@ func TestContainerFilesAreTheSpecifications(t *testing.T) {
 	if len(d.Problems()) > 0 {
 		t.Errorf("problems: %v", d.Problems())
 	}
-	b, err := d.OpenBlock(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(d.OpenBlock(2))(t)
 	if content, err := io.ReadAll(b); len(content) != 100 || err != nil {
 		t.Errorf("read %d bytes (%v)", len(content), err)
 	}
@@ -164,9 +152,7 @@ func TestEncryptedAndUnknownDirectoriesAreUnsupported(t *testing.T) {
 	for _, kind := range []string{"logr", "new"} {
 		fsys := server(t, fromHex(t, metadataFile), 8192)
 		data := &kudupb.DirInstanceMetadataPB{DirSet: &kudupb.DirSetPB{Uuid: []byte("u")}, DirType: &kind}
-		if err := Replace(fsys, "/ts/data/block_manager_instance", AppendContainer(nil, DataKind, data)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(fsys, "/ts/data/block_manager_instance", AppendContainer(nil, DataKind, data)))
 		if _, err := Open(fsys, "/ts"); !errors.Is(err, fault.ErrUnsupported) {
 			t.Errorf("%s: %v", kind, err)
 		}
@@ -174,9 +160,7 @@ func TestEncryptedAndUnknownDirectoriesAreUnsupported(t *testing.T) {
 	fsys := server(t, fromHex(t, metadataFile), 8192)
 	instance := &kudupb.InstanceMetadataPB{Uuid: []byte("u"), FormatStamp: proto.String(""),
 		ServerKey: proto.String("k")}
-	if err := Replace(fsys, "/ts/instance", AppendContainer(nil, InstanceKind, instance)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Replace(fsys, "/ts/instance", AppendContainer(nil, InstanceKind, instance)))
 	if _, err := Open(fsys, "/ts"); !errors.Is(err, fault.ErrUnsupported) {
 		t.Errorf("encrypted: %v", err)
 	}
@@ -200,10 +184,7 @@ func FuzzContainerMetadata(f *testing.F) {
 
 // readBlock reads a block that is listed, which must have all its bytes.
 func readBlock(t *testing.T, d *Directory, id block.ID) {
-	b, err := d.OpenBlock(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(d.OpenBlock(id))(t)
 	defer b.Close()
 	if n, err := io.Copy(io.Discard, b); n != b.Size() || err != nil {
 		t.Errorf("block %d: %d bytes of %d (%v)", id, n, b.Size(), err)
@@ -240,9 +221,7 @@ func FuzzSuperblock(f *testing.F) {
 		fsys := server(t, fromHex(t, metadataFile), 8192)
 		file := AppendRecord(AppendContainer(nil, SuperblockKind), message)
 		for _, name := range []string{"/ts/tablet-meta/x", "/ts/consensus-meta/x"} {
-			if err := Replace(fsys, name, file); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Replace(fsys, name, file))
 		}
 		d := open(t, fsys)
 		if m, err := d.Superblock("x"); err == nil && string(m.TabletId) != "x" ||
@@ -264,9 +243,7 @@ func TestMemoryOfEmptyMessagesIsBounded(t *testing.T) {
 	d := open(t, fsys)
 	file := func(name, kind string, message []byte) {
 		t.Helper()
-		if err := Replace(fsys, name, AppendRecord(AppendContainer(nil, kind), message)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(fsys, name, AppendRecord(AppendContainer(nil, kind), message)))
 	}
 	refused := func(what string, most int64, read func() error) {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -45,15 +46,10 @@ func TestLockOfServerIsSeen(t *testing.T) {
 	dir := t.TempDir()
 	mem := server(t, fromHex(t, metadataFile), 8192)
 	for _, sub := range []string{"data", "wals", "tablet-meta", "consensus-meta"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
 	}
 	for _, name := range []string{"instance", "data/block_manager_instance"} {
-		f, err := mem.Open(filepath.Join("/ts", name), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(mem.Open(filepath.Join("/ts", name), false))(t)
 		size, _ := f.Size()
 		content, err := io.ReadAll(io.NewSectionReader(f, 0, size))
 		if err == nil {
@@ -63,34 +59,18 @@ func TestLockOfServerIsSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := Open(vfs.OS, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open(vfs.OS, dir))(t)
 	if d.InUse() {
 		t.Error("in use without a server")
 	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), lockVariable+"="+filepath.Join(dir, "data", "block_manager_instance"))
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
+	must.Get(io.ReadFull(out, make([]byte, 1)))(t)
 	if !d.InUse() {
 		t.Error("not in use although another process has the lock")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -76,10 +77,7 @@ func TestFewContainersAreOpen(t *testing.T) {
 	d.files.most = 10
 	var blocks []*Block
 	for id := block.ID(1); id <= containers; id++ {
-		b, err := d.OpenBlock(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(d.OpenBlock(id))(t)
 		blocks = append(blocks, b)
 	}
 	var wait sync.WaitGroup
@@ -113,10 +111,7 @@ func TestBlocksOfContainerShareItsFile(t *testing.T) {
 	fsys, d := manyContainers(t, 2)
 	var blocks []*Block
 	for range 3 {
-		b, err := d.OpenBlock(1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(d.OpenBlock(1))(t)
 		blocks = append(blocks, b)
 	}
 	for i, b := range blocks {
@@ -137,19 +132,11 @@ func TestBlocksOfContainerShareItsFile(t *testing.T) {
 func TestContainerRemovedBetweenReadsIsCorrupt(t *testing.T) {
 	fsys, d := manyContainers(t, 2)
 	d.files.most = 1
-	first, err := d.OpenBlock(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(d.OpenBlock(1))(t)
 	defer first.Close()
-	second, err := d.OpenBlock(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(d.OpenBlock(2))(t)
 	defer second.Close()
-	if err := fsys.Remove("/ts/data/many00001.data"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fsys.Remove("/ts/data/many00001.data"))
 	if _, err := io.ReadAll(first); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("read: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -34,19 +35,12 @@ func TestStrayFilesAreNotRead(t *testing.T) {
 	tablet := strings.Repeat("0a", 16)
 	for _, name := range []string{".nfs0001", tablet, tablet + "0", strings.Repeat("xy", 16),
 		tablet + temporary + ".1"} {
-		if err := Replace(fsys, "/ts/tablet-meta/"+name, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(fsys, "/ts/tablet-meta/"+name, nil))
 	}
 	for _, dir := range []string{"/lost+found", "/ts/tablet-meta/lost+found", "/ts/data/lost+found"} {
-		if err := fsys.Mkdir(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fsys.Mkdir(dir))
 	}
-	d, err := Open(closedFS{fsys, "/lost+found"}, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open(closedFS{fsys, "/lost+found"}, "/"))(t)
 	ids, others, err := d.Tablets()
 	if len(ids) != 1 || ids[0] != tablet || len(others) != 4 || err != nil {
 		t.Errorf("tablets %q, others %q, %v", ids, others, err)
@@ -72,9 +66,7 @@ func TestDataFilesThatAreMissing(t *testing.T) {
 	fsys := server(t, AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1, 0, 4096), blockRecord(2, 4096, 0)),
 		4096)
 	d := open(t, fsys)
-	if err := fsys.Remove("/ts/data/c.data"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fsys.Remove("/ts/data/c.data"))
 	if _, err := d.OpenBlock(1); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("file removed after Open: %v", err)
 	}
@@ -90,10 +82,8 @@ func TestDataFilesThatAreMissing(t *testing.T) {
 func TestDeletionsOfOthersBlocks(t *testing.T) {
 	fsys := server(t, AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1, 0, 4096)), 4096)
 	for _, name := range []string{"a", "d"} { // before and after the container c
-		if err := Replace(fsys, "/ts/data/"+name+".metadata",
-			AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(fsys, "/ts/data/"+name+".metadata",
+			AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1))))
 	}
 	d := open(t, fsys)
 	if b, err := d.OpenBlock(1); err != nil {
@@ -116,9 +106,7 @@ func TestManyDataDirectories(t *testing.T) {
 		}
 		m := &kudupb.DirInstanceMetadataPB{DirSet: set, DirType: proto.String("log"),
 			FilesystemBlockSizeBytes: proto.Uint64(4096)}
-		if err := Replace(fsys, "/ts/data/block_manager_instance", AppendContainer(nil, DataKind, m)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(fsys, "/ts/data/block_manager_instance", AppendContainer(nil, DataKind, m)))
 		d, err := Open(fsys, "/ts")
 		if !errors.Is(err, want) || err == nil && (len(d.MissingDirectories()) != n-1 || d.byDirectory[7] == nil) {
 			t.Errorf("%d directories: %v", n, err)

@@ -11,14 +11,13 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func fromHex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 	return b
 }
 
@@ -92,9 +91,7 @@ func TestMessagesAreKudusBytes(t *testing.T) {
 // the field would read as its default.
 func TestUnknownEnumNumbersArePreserved(t *testing.T) {
 	var f CFileFooterPB
-	if err := proto.Unmarshal(fromHex(t, "08 4d 10 4e 18 00 30 4f"), &f); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, proto.Unmarshal(fromHex(t, "08 4d 10 4e 18 00 30 4f"), &f))
 	if f.GetDataType() != 77 || f.GetEncoding() != 78 || f.GetCompression() != 79 {
 		t.Errorf("read as %v", &f)
 	}
@@ -121,9 +118,7 @@ func TestDefaultsAreKudus(t *testing.T) {
 func TestUndeclaredFieldsArePreserved(t *testing.T) {
 	wire := fromHex(t, "0a 08 0a 02 08 00 10 02 38 05 12 00 32 01 61") // fields 7 and 6
 	var p PartitionSchemaPB
-	if err := proto.Unmarshal(wire, &p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, proto.Unmarshal(wire, &p))
 	if got, err := proto.Marshal(&p); err != nil || !bytes.Equal(got, wire) {
 		t.Errorf("%x came back as %x (%v)", wire, got, err)
 	}
@@ -142,10 +137,7 @@ func TestStoreRowsRoundTrip(t *testing.T) {
 		},
 		&StoreRow{DefaultHistorySec: -1, ClockHigh: 1 << 61, NextTable: 2, LogEnd: 12},
 	} {
-		wire, err := proto.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wire := must.Get(proto.Marshal(m))(t)
 		back := m.ProtoReflect().New().Interface()
 		if err := proto.Unmarshal(wire, back); err != nil || !proto.Equal(back, m) {
 			t.Errorf("%v came back as %v (%v)", m, back, err)
@@ -174,10 +166,7 @@ func TestGeneratedCodeIsCurrent(t *testing.T) {
 	if text, err := exec.Command("protoc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("protoc: %v\n%s", err, text)
 	}
-	fresh, err := filepath.Glob(filepath.Join(out, "*.pb.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must.Get(filepath.Glob(filepath.Join(out, "*.pb.go")))(t)
 	committed, err := filepath.Glob("*.pb.go")
 	if err != nil || len(committed) != len(fresh) {
 		t.Fatalf("%d generated files, want %d (%v)", len(committed), len(fresh), err)
@@ -185,10 +174,7 @@ func TestGeneratedCodeIsCurrent(t *testing.T) {
 	// The generators write their versions at the top; those may differ.
 	versions := regexp.MustCompile(`(?m)^// \tprotoc.*\n`)
 	for _, f := range fresh {
-		want, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(f))(t)
 		got, err := os.ReadFile(filepath.Base(f))
 		if err != nil || !bytes.Equal(versions.ReplaceAll(got, nil), versions.ReplaceAll(want, nil)) {
 			t.Errorf("%s differs from the output of generate.sh (%v)", filepath.Base(f), err)

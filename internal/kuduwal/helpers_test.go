@@ -13,23 +13,14 @@ import (
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 	return b
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // appendBatch appends a batch of entries with its header.
@@ -45,7 +36,7 @@ func appendBatch(dst, stored []byte, payloadLen int) []byte {
 func marshal(t testing.TB, m proto.Message) []byte {
 	t.Helper()
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	must(t, err)
+	must.Do(t, err)
 	return b
 }
 
@@ -85,7 +76,7 @@ func appendEntries(t testing.TB, dst []byte, codec compress.Codec, entries ...*k
 	if codec != compress.None {
 		var err error
 		stored, err = codec.Compress(nil, payload)
-		must(t, err)
+		must.Do(t, err)
 	}
 	return appendBatch(dst, stored, len(payload))
 }
@@ -132,10 +123,10 @@ func segmentPath(n int) string {
 func writeFile(t testing.TB, m *vfs.Mem, name string, content []byte) {
 	t.Helper()
 	f, err := m.Create(name)
-	must(t, err)
+	must.Do(t, err)
 	_, err = f.WriteAt(content, 0)
-	must(t, err)
-	must(t, f.Close())
+	must.Do(t, err)
+	must.Do(t, f.Close())
 }
 
 // replayLog returns a line for each call of a handler.

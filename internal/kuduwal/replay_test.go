@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -79,7 +80,7 @@ func TestReplayFindsLostSegments(t *testing.T) {
 	second := segmentOf(t, 2, compress.LZ4, replicate(1, 2), commit(1, 2))
 	third := segmentOf(t, 3, compress.LZ4)
 	lost := writeLog(t, first, second, third)
-	must(t, lost.Remove(segmentPath(2)))
+	must.Do(t, lost.Remove(segmentPath(2)))
 	if _, _, err := replayLog(t, lost); !errors.Is(err, fault.ErrCorrupt) ||
 		!strings.Contains(err.Error(), "segment 2 is missing") {
 		t.Errorf("second of three segments missing: %v", err)
@@ -98,7 +99,7 @@ func TestReplayFindsLostSegments(t *testing.T) {
 		{"header of another segment", [][]byte{first, third}, "segment 3"},
 	} {
 		_, sum, err := replayLog(t, writeLog(t, c.segments...))
-		must(t, err)
+		must.Do(t, err)
 		var found string
 		for _, f := range sum.Findings {
 			found += f.String() + "\n"
@@ -135,18 +136,18 @@ func TestReplayWithoutASegmentThatWasListed(t *testing.T) {
 func TestPendingCost(t *testing.T) {
 	p := player{h: Handler{Apply: func(*Operation) error { return nil }}}
 	for i := range int64(3) {
-		must(t, p.replicate(&Operation{Msg: replicate(1, i+1).Replicate}))
+		must.Do(t, p.replicate(&Operation{Msg: replicate(1, i+1).Replicate}))
 	}
 	if p.bytes < 3*256 {
 		t.Errorf("three operations count as %d bytes", p.bytes)
 	}
-	must(t, p.replicate(&Operation{Msg: replicate(2, 3).Replicate})) // replaces one
+	must.Do(t, p.replicate(&Operation{Msg: replicate(2, 3).Replicate})) // replaces one
 	for i, term := range []int64{1, 1, 2} {
 		c := commit(term, int64(i+1)).Commit
 		c.Result = make([]byte, 100)
-		must(t, p.commit(c))
+		must.Do(t, p.commit(c))
 	}
-	must(t, p.applyDecided())
+	must.Do(t, p.applyDecided())
 	if p.bytes != 0 {
 		t.Errorf("%d bytes of no operations", p.bytes)
 	}

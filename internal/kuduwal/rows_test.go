@@ -13,15 +13,16 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
 func testDecoder(t testing.TB) *Decoder {
 	t.Helper()
 	s, err := meta.SchemaFromMessage(testSchema())
-	must(t, err)
+	must.Do(t, err)
 	d, err := NewDecoder(s)
-	must(t, err)
+	must.Do(t, err)
 	return d
 }
 
@@ -35,14 +36,14 @@ func TestRowIsTheDocumentedExample(t *testing.T) {
 	d := testDecoder(t)
 	rows := unhex(t, "01 03 00 ce 03 00 00 00 00 00 00 00 00 00 00 06 00 00 00 00 00 00 00")
 	n := 0
-	must(t, d.Each(request(t, testSchema(), rows, []byte("pewter")), func(r *Row) error {
+	must.Do(t, d.Each(request(t, testSchema(), rows, []byte("pewter")), func(r *Row) error {
 		n++
 		if want := unhex(t, "80 00 03 ce"); r.Kind != Insert || r.Ignore || r.Problem != "" ||
 			!bytes.Equal(r.Key, want) {
 			t.Errorf("%v, key % x, problem %q", r.Kind, r.Key, r.Problem)
 		}
 		image := d.Image(r, nil)
-		must(t, d.format.Check(image))
+		must.Do(t, d.format.Check(image))
 		if cells := d.format.AppendCells(nil, image); binary.LittleEndian.Uint32(cells[0]) != 974 ||
 			string(cells[1]) != "pewter" || cells[2] != nil {
 			t.Errorf("cells %q", cells)
@@ -104,7 +105,7 @@ func TestRowsOfAllKinds(t *testing.T) {
 		{kudupb.RowOperationType_INSERT, []any{"NULL", "a"}, "", "NULL in"},
 	} {
 		d := testDecoder(t)
-		must(t, d.Each(request(t, testSchema(), row(c.kind, c.values...), []byte("abc")), func(r *Row) error {
+		must.Do(t, d.Each(request(t, testSchema(), row(c.kind, c.values...), []byte("abc")), func(r *Row) error {
 			if c.problem != "" || r.Problem != "" {
 				if c.problem == "" || !strings.Contains(r.Problem, c.problem) {
 					t.Errorf("%v %v: problem %q, want %q", c.kind, c.values, r.Problem, c.problem)
@@ -118,7 +119,7 @@ func TestRowsOfAllKinds(t *testing.T) {
 			if r.Kind != Insert {
 				list, ok := d.Change(r, nil)
 				if len(list) > 0 {
-					must(t, list.Check(d.last))
+					must.Do(t, list.Check(d.last))
 					got += fmt.Sprintf(" % x", []byte(list))
 				}
 				if !ok {
@@ -137,22 +138,22 @@ func TestRowsOfAllKinds(t *testing.T) {
 // vanish from images, and new ones have their read defaults.
 func TestRowsOfOlderSchemas(t *testing.T) {
 	old, err := meta.SchemaFromMessage(testSchema())
-	must(t, err)
+	must.Do(t, err)
 	m := testSchema()
 	m.Columns[2].Name = proto.String("renamed")
 	m.Columns[1] = &kudupb.ColumnSchemaPB{Id: proto.Uint32(3), Name: proto.String("fixed"),
 		Type:             proto.Int32(int32(kudupb.DataType_STRING)),
 		ReadDefaultValue: []byte("before"), WriteDefaultValue: []byte("after")}
 	last, err := meta.SchemaFromMessage(m)
-	must(t, err)
+	must.Do(t, err)
 	d, err := NewDecoder(last)
-	must(t, err)
+	must.Do(t, err)
 	cells := func(client *kudupb.SchemaPB, values ...any) (out string) {
 		t.Helper()
-		must(t, d.Each(request(t, client, row(kudupb.RowOperationType_UPSERT, values...), []byte("abc")),
+		must.Do(t, d.Each(request(t, client, row(kudupb.RowOperationType_UPSERT, values...), []byte("abc")),
 			func(r *Row) error {
 				image := d.Image(r, nil)
-				must(t, d.format.Check(image))
+				must.Do(t, d.format.Check(image))
 				list, _ := d.Change(r, nil)
 				out = fmt.Sprintf("%q %q", d.format.AppendCells(nil, image)[1:], []byte(list))
 				return nil
@@ -162,7 +163,7 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 	if got, want := cells(m, 1, nil, "NULL"), `["after" ""] "\x01\x02\x00"`; got != want {
 		t.Errorf("newest schema: %s, want %s", got, want)
 	}
-	must(t, d.SetSchema(old, false))
+	must.Do(t, d.SetSchema(old, false))
 	if got, want := cells(testSchema(), 1, "abc", "NULL"), `["before" ""] "\x01\x01\x04abc\x02\x00"`; got != want {
 		t.Errorf("older schema: %s, want %s", got, want)
 	}
@@ -176,20 +177,20 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 	if last, err = meta.SchemaFromMessage(m); err == nil {
 		d, err = NewDecoder(last)
 	}
-	must(t, err)
+	must.Do(t, err)
 	without, err := meta.SchemaFromMessage(dropped)
-	must(t, err)
+	must.Do(t, err)
 	if err := d.SetSchema(without, false); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("an older schema without a column that has no default: %v", err)
 	}
-	must(t, d.SetSchema(without, true))
+	must.Do(t, d.SetSchema(without, true))
 	if got, want := cells(dropped, 1, "NULL"), `["after" ""] "\x01\x02\x00"`; got != want {
 		t.Errorf("newer schema: %s, want %s", got, want)
 	}
 	other := testSchema()
 	other.Columns[0].Type = proto.Int32(int32(kudupb.DataType_INT64))
 	o, err := meta.SchemaFromMessage(other)
-	must(t, err)
+	must.Do(t, err)
 	if err := d.SetSchema(o, false); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("another type of the key: %v", err)
 	}
@@ -202,9 +203,9 @@ func TestAutoIncrementAndImmutableColumns(t *testing.T) {
 		IsKey: proto.Bool(true), IsAutoIncrementing: proto.Bool(true)}
 	m.Columns[2].Immutable = proto.Bool(true)
 	s, err := meta.SchemaFromMessage(m)
-	must(t, err)
+	must.Do(t, err)
 	d, err := NewDecoder(s)
-	must(t, err)
+	must.Do(t, err)
 	run := func(counter int64, rows ...[]byte) (out []string, err error) {
 		w := request(t, m, bytes.Join(rows, nil), nil)
 		if counter >= 0 {
@@ -278,10 +279,7 @@ func TestMalformedRequests(t *testing.T) {
 func TestRangeBounds(t *testing.T) {
 	columns := []schema.Column{{ID: 0, Name: "k", Type: schema.Int32}, {ID: 1, Name: "h", Type: schema.String},
 		{ID: 2, Name: "n", Type: schema.Int64}}
-	s, err := schema.New(columns, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, 2))(t)
 	message := []byte("\x12\x0c\x06\x01\x00\x00\x00\x00\x07\x01\x64\x00\x00\x00")
 	lower, upper, err := RangeBounds(message, s)
 	if err != nil || string(lower[0]) != "\x00\x00\x00\x00" || string(upper[0]) != "\x64\x00\x00\x00" ||

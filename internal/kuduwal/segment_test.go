@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -50,14 +51,14 @@ func TestDumpEqualsGoldenFile(t *testing.T) {
 		"short": open[:9], "empty": nil,
 	} {
 		var out bytes.Buffer
-		must(t, Dump(&out, data))
+		must.Do(t, Dump(&out, data))
 		golden := filepath.Join("testdata", name+".dump")
 		if os.Getenv("ORIBI_REWRITE") != "" {
-			must(t, os.MkdirAll("testdata", 0o755))
-			must(t, os.WriteFile(golden, out.Bytes(), 0o644))
+			must.Do(t, os.MkdirAll("testdata", 0o755))
+			must.Do(t, os.WriteFile(golden, out.Bytes(), 0o644))
 		}
 		want, err := os.ReadFile(golden)
-		must(t, err)
+		must.Do(t, err)
 		if !bytes.Equal(out.Bytes(), want) {
 			t.Errorf("the dump differs from %s:\n%s", golden, out.Bytes())
 		}
@@ -102,7 +103,7 @@ func TestEndOfSegment(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := Open(writeLog(t, c.data), segmentPath(1))
-			must(t, err)
+			must.Do(t, err)
 			n := 0
 			for r.Next() {
 				n++
@@ -148,7 +149,7 @@ func TestClosedSegments(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := Open(writeLog(t, c.data), segmentPath(1))
-			must(t, err)
+			must.Do(t, err)
 			n := 0
 			for r.Next() {
 				n++
@@ -198,11 +199,11 @@ func TestOldBatchHeaders(t *testing.T) {
 	head := append(bytes.Clone(batch[:4]), batch[8:12]...)
 	head = binary.LittleEndian.AppendUint32(head, coding.CRC32C(head))
 	r, err := Open(writeLog(t, append(append(b, head...), payload...)), segmentPath(1))
-	must(t, err)
+	must.Do(t, err)
 	if !r.Next() || r.Entry().GetReplicate().GetId().GetIndex() != 1 || r.Next() {
 		t.Error("the entry was not read")
 	}
-	must(t, r.Close())
+	must.Do(t, r.Close())
 }
 
 // goldenCases are read by default, all with $ORIBI_FULL.
@@ -216,7 +217,7 @@ func goldenLogs(t testing.TB, name string) (m *vfs.Mem, dirs []string) {
 		path := filepath.Join("/", f.Name)
 		switch {
 		case f.Content == nil:
-			must(t, m.Mkdir(path))
+			must.Do(t, m.Mkdir(path))
 			if filepath.Base(filepath.Dir(path)) == "wals" {
 				dirs = append(dirs, path)
 			}
@@ -232,7 +233,7 @@ func TestEntriesOfRealServers(t *testing.T) {
 	cases := goldenCases
 	if os.Getenv("ORIBI_FULL") != "" {
 		entries, err := os.ReadDir(filepath.Join(corpustest.Dir(t), "golden", "kudu"))
-		must(t, err)
+		must.Do(t, err)
 		cases = nil
 		for _, e := range entries {
 			if e.IsDir() && e.Name() != "encrypted" {
@@ -245,7 +246,7 @@ func TestEntriesOfRealServers(t *testing.T) {
 			m, dirs := goldenLogs(t, name)
 			for _, dir := range dirs {
 				segments, err := Segments(m, dir)
-				must(t, err)
+				must.Do(t, err)
 				if strings.HasSuffix(filepath.Base(dir), ".recovery") {
 					continue // Kudu's tool was given the other directory
 				}
@@ -271,7 +272,7 @@ func compareWithTool(t *testing.T, m *vfs.Mem, name, dir string, s Segment) {
 		}
 	}
 	r, err := Open(m, s.Path)
-	must(t, err)
+	must.Do(t, err)
 	var got []string
 	for r.Next() {
 		line := describe(r.Entry())
@@ -280,7 +281,7 @@ func compareWithTool(t *testing.T, m *vfs.Mem, name, dir string, s Segment) {
 		}
 		got = append(got, line)
 	}
-	must(t, r.Close())
+	must.Do(t, r.Close())
 	if len(r.Findings()) > 0 {
 		t.Errorf("%s: %v", s.Path, r.Findings())
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func set(id uint64, first, last string, size, redo, undo int64) compaction.RowSetInfo {
@@ -36,9 +37,7 @@ func small() (compaction.Layout, Options) {
 func draw(t *testing.T, l compaction.Layout, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Write(&out, l, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&out, l, o))
 	return out.String()
 }
 
@@ -82,14 +81,9 @@ func TestPictureOfASmallLayout(t *testing.T) {
 	got := draw(t, l, o)
 	name := filepath.Join("testdata", "small.svg")
 	if os.Getenv("ORIBI_REWRITE") != "" {
-		if err := os.WriteFile(name, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(got), 0o666))
 	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(name))(t)
 	if got != string(want) {
 		t.Errorf("%s differs from\n%s", name, got)
 	}
@@ -190,9 +184,7 @@ func TestPictureOfARealLayout(t *testing.T) {
 func embed(t *testing.T, l compaction.Layout, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Embed(&out, l, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Embed(&out, l, o))
 	if text := out.String(); strings.Contains(text, "style") || !strings.HasPrefix(text, `<svg class="layout"`) {
 		t.Errorf("%.200s", text)
 	}

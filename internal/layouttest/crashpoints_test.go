@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestEachCrashPointNamesItsTest checks the table of docs/safety.md: its rows are in
@@ -13,10 +15,7 @@ import (
 // the linked files declare the tests.
 func TestEachCrashPointNamesItsTest(t *testing.T) {
 	const points = 38
-	text, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "safety.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(moduleRoot(t), "docs", "safety.md")))(t)
 	row := 0
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestExportedIdentifiersAreDocumented fails for an exported type, function, method, or group of
@@ -18,26 +20,17 @@ func TestExportedIdentifiersAreDocumented(t *testing.T) {
 		if !p.product() || internal(modulePath+"/"+p.path) || p.name == "main" {
 			continue
 		}
-		names, err := filepath.Glob(filepath.Join(moduleRoot(t), filepath.FromSlash(p.path), "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(filepath.Glob(filepath.Join(moduleRoot(t), filepath.FromSlash(p.path), "*.go")))(t)
 		fset := token.NewFileSet()
 		var files []*ast.File
 		for _, name := range names {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			f, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(parser.ParseFile(fset, name, nil, parser.ParseComments))(t)
 			files = append(files, f)
 		}
-		d, err := doc.NewFromFiles(fset, files, modulePath+"/"+p.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(doc.NewFromFiles(fset, files, modulePath+"/"+p.path))(t)
 		check := func(name, text string) {
 			if strings.TrimSpace(text) == "" && name != "" {
 				t.Errorf("%s: %s has no comment", p, name)

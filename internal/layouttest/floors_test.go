@@ -106,6 +106,7 @@ var floors = map[string]int{
 	"internal/kvtest":     0,
 	"internal/pythontest": 0,
 	"internal/memtest":    0,
+	"internal/must":       0,
 	"internal/invariant":  0,
 	"internal/kudupb":     0,
 	"internal/parallel":   0,

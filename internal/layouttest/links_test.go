@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // linked returns, by the go command, what each package of the module links, except itself: its
@@ -40,10 +42,7 @@ func listed(t *testing.T) []listedPackage {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to ask")
 	}
-	packages, err := goList()
-	if err != nil {
-		t.Fatal(err)
-	}
+	packages := must.Get(goList())(t)
 	return packages
 }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestAnotherModuleWritesAndReadsEveryFormat builds and runs testdata/outside as a separate module,
@@ -22,19 +24,14 @@ func TestAnotherModuleWritesAndReadsEveryFormat(t *testing.T) {
 	outside := filepath.Join(root, "internal", "layouttest", "testdata", "outside")
 	replace := map[string]string{}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(root, name)))(t)
 		text := string(data)
 		if name == "go.mod" {
 			text = strings.Replace(text, "module "+modulePath, "module example.com/outside", 1) +
 				"\nrequire " + modulePath + " v0.0.0\n\nreplace " + modulePath + " => " + root + "\n"
 		}
 		replace[filepath.Join(outside, name)] = filepath.Join(dir, name)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err == nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 const modulePath = "github.com/oribi-db/oribi"
@@ -55,13 +57,8 @@ const relativeRoot = "../.."
 // moduleRoot is relativeRoot as an absolute path.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs(relativeRoot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs(relativeRoot))(t)
+	must.Get(os.Stat(filepath.Join(root, "go.mod")))(t)
 	return root
 }
 
@@ -69,10 +66,7 @@ func moduleRoot(t *testing.T) string {
 // testdata and hidden directories, like the go command.
 func modulePackages(t *testing.T) []*pkg {
 	t.Helper()
-	packages, err := parsedPackages()
-	if err != nil {
-		t.Fatal(err)
-	}
+	packages := must.Get(parsedPackages())(t)
 	return packages
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // pages lists the documentation pages of the module, as slash-separated paths.
@@ -19,10 +21,7 @@ func pages(t *testing.T) []string {
 	root := moduleRoot(t)
 	var names []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern))))(t)
 		names = append(names, found...)
 	}
 	if len(names) < 8 {
@@ -41,10 +40,7 @@ var (
 // functions, and methods as Type.Name.
 func declared(t *testing.T, name string) []string {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 	var names []string
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -91,10 +87,7 @@ func receiver(e ast.Expr) string {
 func TestLinksOfPagesExist(t *testing.T) {
 	identifiers := 0
 	for _, page := range pages(t) {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		rel, _ := filepath.Rel(moduleRoot(t), page)
 		for _, p := range picture.FindAllStringSubmatch(string(text), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), filepath.FromSlash(p[1]))); err != nil {
@@ -129,12 +122,9 @@ func TestLinksOfPagesExist(t *testing.T) {
 // of a format.
 func TestPageOfFormatsNamesEveryFormat(t *testing.T) {
 	root := moduleRoot(t)
-	text, err := os.ReadFile(filepath.Join(root, "docs", "formats.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "formats.md")))(t)
 	formats := 0
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if err == nil && name != root && outside(name, d.Name()) {
 				return filepath.SkipDir
@@ -158,10 +148,7 @@ func TestPageOfFormatsNamesEveryFormat(t *testing.T) {
 			t.Errorf("docs/formats.md does not link %s, which defines bytes of a format", rel)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if formats < 20 {
 		t.Errorf("found only %d files with formats: this test does not recognize them", formats)
 	}
@@ -180,10 +167,7 @@ func TestPagesDoNotRepeatEachOther(t *testing.T) {
 		if strings.HasPrefix(rel, "docs/decisions/") || rel == "CHANGELOG.md" {
 			continue // of the past
 		}
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		words := word.FindAllString(code.ReplaceAllString(string(text), "."), -1)
 		for i := range max(0, len(words)-run+1) {
 			text := strings.Join(words[i:i+run], " ")

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestPublicPackagesExportNoInternalTypes fails if an exported function, method, field, type,
@@ -57,10 +59,7 @@ func publicPackages(t *testing.T) []*types.Package {
 	})
 	var packages []*types.Package
 	for _, path := range paths {
-		p, err := imp.Import(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(imp.Import(path))(t)
 		packages = append(packages, p)
 	}
 	return packages
@@ -186,10 +185,7 @@ func TestPublicPackagesExportTheirErrors(t *testing.T) {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 			ast.Inspect(f, func(n ast.Node) bool {
 				sel, ok := n.(*ast.SelectorExpr)
 				if !ok {

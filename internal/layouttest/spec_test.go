@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 var (
@@ -21,16 +23,10 @@ var (
 // Each section that a comment cites, such as "tablet spec §13.1", is in a page of docs/spec.
 func TestCitedSectionsExist(t *testing.T) {
 	root := moduleRoot(t)
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "spec", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob(filepath.Join(root, "docs", "spec", "*.md")))(t)
 	sections := map[string]map[string]bool{}
 	for _, name := range pages {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		in := map[string]bool{}
 		for _, m := range heading.FindAllStringSubmatch(string(text), -1) {
 			in[m[1]] = true
@@ -38,7 +34,7 @@ func TestCitedSectionsExist(t *testing.T) {
 		sections[strings.TrimSuffix(filepath.Base(name), ".md")] = in
 	}
 	cited := 0
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if err == nil && name != root && outside(name, d.Name()) {
 				return filepath.SkipDir
@@ -65,10 +61,7 @@ func TestCitedSectionsExist(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if t.Logf("%d sections are cited", cited); cited < 200 {
 		t.Error("most citations were not found")
 	}

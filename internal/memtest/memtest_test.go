@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"io"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 var kept []byte
@@ -21,10 +23,7 @@ func TestAllocated(t *testing.T) {
 
 func TestGzipZeros(t *testing.T) {
 	for _, n := range []int{0, 1, 1 << 20, 3<<20 + 5} {
-		r, err := gzip.NewReader(bytes.NewReader(GzipZeros(n)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(gzip.NewReader(bytes.NewReader(GzipZeros(n))))(t)
 		b, err := io.ReadAll(r)
 		if err != nil || !bytes.Equal(b, make([]byte, n)) {
 			t.Errorf("%d bytes, %v, want %d zeros", len(b), err, n)

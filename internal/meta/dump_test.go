@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestDumpShowsEveryFieldOfARow(t *testing.T) {
 	var out strings.Builder
 	s := Store{DefaultHistorySec: 604800, ClockHigh: 0x1000, NextTable: 4, LogEnd: 7}
-	if err := Dump(&out, StoreKey(), s.Encode()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Dump(&out, StoreKey(), s.Encode()))
 	want := `store row
   0       01                       key
   0       08 80 f5 24              field 1, wire type 0

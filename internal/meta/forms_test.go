@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -20,19 +21,14 @@ func TestCompressionsThatKuduDoesNotHave(t *testing.T) {
 	table := exampleTable(t)
 	columns := slices.Clone(table.Schema.Columns)
 	columns[0].Compression, columns[3].Compression = schema.LZ4HC, schema.Dense
-	s, err := schema.New(columns, table.Schema.Keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, table.Schema.Keys))(t)
 	table.Schema = s
 	row := table.Encode()
 	if got, err := DecodeTable(row); err != nil || !reflect.DeepEqual(got, table) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	var m kudupb.TableRow
-	if err := kudupb.DecodeRow("table", row, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, kudupb.DecodeRow("table", row, &m))
 	if a, b := m.Schema.Columns[0].GetCompression(),
 		m.Schema.Columns[3].GetCompression(); a != int32(schema.LZ4) || b != int32(schema.Zlib) {
 		t.Errorf("Kudu's message has %d and %d", a, b)

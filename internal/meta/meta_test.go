@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -22,10 +23,7 @@ import (
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 	return b
 }
 
@@ -65,7 +63,7 @@ func TestKeysMatchTheWorkedExample(t *testing.T) {
 
 func exampleSchema(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schema.New([]schema.Column{
+	s := must.Get(schema.New([]schema.Column{
 		{ID: 10, Name: "region", Type: schema.String, Encoding: schema.Prefix},
 		{ID: 4, Name: "at", Type: schema.Timestamp},
 		{ID: 5, Name: schema.AutoIncrementName, Type: schema.Int64, AutoIncrement: true},
@@ -74,10 +72,7 @@ func exampleSchema(t testing.TB) *schema.Schema {
 		{ID: 12, Name: "code", Type: schema.Varchar, Length: 8, Default: []byte{}, ReadDefault: []byte("x"),
 			Compression: schema.Zlib},
 		{ID: 13, Name: "n", Type: schema.Int16, ReadDefault: []byte{5, 0}, BlockBytes: 4096},
-	}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, 3))(t)
 	return s
 }
 
@@ -136,10 +131,7 @@ func TestArrayColumnsMatchKuduMessage(t *testing.T) {
 
 func TestTableRowsRoundTrip(t *testing.T) {
 	want := exampleTable(t)
-	got, err := DecodeTable(want.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(DecodeTable(want.Encode()))(t)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -163,9 +155,7 @@ func TestStoreRowsRoundTrip(t *testing.T) {
 func TestInvalidTableRowsAreRefused(t *testing.T) {
 	message := func() *kudupb.TableRow {
 		var m kudupb.TableRow
-		if err := proto.Unmarshal(exampleTable(t).Encode(), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, proto.Unmarshal(exampleTable(t).Encode(), &m))
 		return &m
 	}
 	cases := []struct {
@@ -203,10 +193,7 @@ func TestInvalidTableRowsAreRefused(t *testing.T) {
 	for _, c := range cases {
 		m := message()
 		c.bend(m)
-		b, err := proto.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(proto.Marshal(m))(t)
 		if _, err := DecodeTable(b); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
@@ -216,10 +203,7 @@ func TestInvalidTableRowsAreRefused(t *testing.T) {
 func TestUnknownFieldsAreIgnored(t *testing.T) {
 	row := exampleTable(t).Encode()
 	with := append(append([]byte{}, row...), 0xf8, 0x07, 1) // field 127, varint 1
-	table, err := DecodeTable(with)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(DecodeTable(with))(t)
 	if !bytes.Equal(table.Encode(), row) {
 		t.Error("the unknown field came back")
 	}

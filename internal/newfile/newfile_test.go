@@ -7,15 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // check checks which files are in a directory.
 func check(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -27,14 +26,9 @@ func check(t *testing.T, dir string, want ...string) {
 
 func create(t *testing.T, name, text string) *File {
 	t.Helper()
-	f, err := Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Create(name))(t)
 	t.Cleanup(func() { f.Abort() })
-	if _, err := f.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Write([]byte(text)))(t)
 	return f
 }
 
@@ -45,9 +39,7 @@ func TestCommitNamesTheFile(t *testing.T) {
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before Commit: %v", err)
 	}
-	if err := f.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Commit())
 	check(t, dir, "rows.csv")
 	if text, err := os.ReadFile(name); string(text) != "a,b\n" {
 		t.Errorf("the file has %q: %v", text, err)
@@ -68,9 +60,7 @@ func TestExistingNamesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "rows.csv")
 	late := create(t, name, "new")
-	if err := os.WriteFile(name, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte("mine"), 0o600))
 	if _, err := Create(name); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Create: %v", err)
 	}

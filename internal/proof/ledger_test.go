@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestRowsRoundTripThroughText(t *testing.T) {
@@ -39,25 +41,16 @@ func TestLedgerMergesRowsOfTheSameCommitAndProof(t *testing.T) {
 		t.Helper()
 		r := row{commit: commit, proof: "fuzz", target: target, seeds: spans{seeds},
 			counts: counts{{N: n, Unit: "executions"}}, failures: failures}
-		if err := addToLedger(name, r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, addToLedger(name, r))
 	}
 	add("c1", "a", span{1, 2}, 10)
 	add("c1", "b", span{1, 1}, 5)
-	page, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte("# Another title\n"+string(page)+"\nAnd an end.\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(name))(t)
+	must.Do(t, os.WriteFile(name, []byte("# Another title\n"+string(page)+"\nAnd an end.\n"), 0o666))
 	add("c1", "a", span{3, 3}, 100, "seed 3")
 	add("c2", "a", span{4, 4}, 1)
 	add("c1", "a", span{8, 9}, 1000, "seed 9", "seed 3")
-	if page, err = os.ReadFile(name); err != nil {
-		t.Fatal(err)
-	}
+	page = must.Get(os.ReadFile(name))(t)
 	want := `
 | c1 | fuzz | a | 1–3, 8–9 | 1,110 executions | fails: seed 3, seed 9 |
 | c1 | fuzz | b | 1 | 5 executions | no failure |
@@ -86,9 +79,7 @@ func TestDamagedLedgerIsNotChanged(t *testing.T) {
 		"result":     good + "| c | fuzz | a | 1 | 3 executions | fine |\n",
 	} {
 		name := filepath.Join(t.TempDir(), "ledger.md")
-		if err := os.WriteFile(name, []byte(page), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(page), 0o666))
 		if err := addToLedger(name, row{commit: "c"}); err == nil {
 			t.Errorf("%s: no error", what)
 		}
@@ -100,10 +91,7 @@ func TestDamagedLedgerIsNotChanged(t *testing.T) {
 
 // The next campaign must be able to add to the ledger of this repository.
 func TestLedgerOfTheRepositoryIsValid(t *testing.T) {
-	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(moduleRoot())(t)
 	if _, err := readLedger(filepath.Join(root, "docs", "safety.md")); err != nil {
 		t.Error(err)
 	}

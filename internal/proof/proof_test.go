@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
@@ -60,10 +61,7 @@ func command(t *testing.T, args ...string) (code int, log string) {
 // tableOf returns the rows of the ledger's table, without its header.
 func tableOf(t *testing.T, name string) string {
 	t.Helper()
-	page, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(name))(t)
 	_, table, _ := strings.Cut(string(page), tableLine+"\n")
 	return table
 }
@@ -172,10 +170,7 @@ func toyCampaign(t *testing.T, log io.Writer) *campaign {
 }
 
 func TestFuzzCampaignCountsExecutionsBySeeds(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	var log bytes.Buffer
 	c := toyCampaign(t, &log)
 	toy := fuzzTarget{"internal/proof", "FuzzToyPlanted"}
@@ -194,10 +189,7 @@ func TestFuzzCampaignCountsExecutionsBySeeds(t *testing.T) {
 }
 
 func TestFuzzCampaignFindsRepeatableFailure(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	t.Setenv("PROOF_PLANTED", "1")
 	var log bytes.Buffer
 	c, dir := toyCampaign(t, &log), t.TempDir()
@@ -223,10 +215,7 @@ func TestFuzzCampaignFindsRepeatableFailure(t *testing.T) {
 
 // A target that passes its body to f.Fuzz directly would be missing from the campaigns.
 func TestEveryFuzzTargetOfTheModuleIsFoundAndRunsThroughFuzztest(t *testing.T) {
-	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(moduleRoot())(t)
 	targets, err := fuzzTargets(root, nil)
 	if err != nil || len(targets) < 33 {
 		t.Fatal(len(targets), err)
@@ -239,10 +228,7 @@ func TestEveryFuzzTargetOfTheModuleIsFoundAndRunsThroughFuzztest(t *testing.T) {
 	}
 	direct := regexp.MustCompile(`\bf\.Fuzz\(`)
 	for _, target := range targets {
-		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(target.pkg), "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(target.pkg), "*_test.go")))(t)
 		for _, name := range files {
 			if source, err := os.ReadFile(name); err != nil || direct.Match(source) {
 				t.Errorf("%s calls f.Fuzz (%v)", name, err)

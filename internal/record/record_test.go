@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -130,10 +131,7 @@ func TestEmptyBatchMatchesTheWorkedExample(t *testing.T) {
 
 func decode(t testing.TB, payload []byte) (ops []Op, ts mvcc.Timestamp) {
 	t.Helper()
-	ts, err := Decode(payload, func(op Op) error { ops = append(ops, op); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts = must.Get(Decode(payload, func(op Op) error { ops = append(ops, op); return nil }))(t)
 	return ops, ts
 }
 
@@ -224,9 +222,7 @@ func TestDecodeStopsAtTheCallersError(t *testing.T) {
 
 func TestDumpNamesEveryField(t *testing.T) {
 	var out bytes.Buffer
-	if err := Dump(&out, unhex(t, workedRecord)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Dump(&out, unhex(t, workedRecord)))
 	want := `write batch
   0       01                       version
   1       00                       flags
@@ -242,16 +238,12 @@ func TestDumpNamesEveryField(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
-	if err := Dump(&out, unhex(t, replaceRecord)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Dump(&out, unhex(t, replaceRecord)))
 	if line := "replace key 80000007, image of 8 bytes\n"; !strings.Contains(out.String(), line) {
 		t.Errorf("got\n%s\nwant a line with\n%s", out.String(), line)
 	}
 	out.Reset()
-	if err := Dump(&out, unhex(t, recordWithEpoch)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Dump(&out, unhex(t, recordWithEpoch)))
 	if last := "  14      05 00 00 00 00 00 00 00  metadata epoch 5\n"; !strings.HasSuffix(out.String(), last) {
 		t.Errorf("got\n%s\nwant at the end\n%s", out.String(), last)
 	}
@@ -284,10 +276,7 @@ func FuzzDecode(f *testing.F) {
 		for _, op := range ops {
 			w.Add(op)
 		}
-		head, err := DecodeHead(payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		head := must.Get(DecodeHead(payload))(t)
 		if head.Empty {
 			w.SetEmpty()
 		}
@@ -303,9 +292,6 @@ func FuzzDecode(f *testing.F) {
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -54,16 +55,13 @@ func TestInputsAreReadWhenTheirFirstKeyIsTheNext(t *testing.T) {
 		b.rows = numbered(bounds[0], bounds[1])
 		inputs = append(inputs, b)
 	}
-	res, err := run(testSchema, mvcc.Min, 1<<20, inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(run(testSchema, mvcc.Min, 1<<20, inputs...))(t)
 	want := slices.Concat(slices.Repeat([]int{1}, 11), slices.Repeat([]int{2}, 11), slices.Repeat([]int{0}, 11))
 	if !slices.Equal(order, want) {
 		t.Errorf("read in the order %v, want %v", order, want)
 	}
 	n := 0
-	err = res.histories(func(rows *change.Rows, i int, undo, _ []change.Delta) error {
+	err := res.histories(func(rows *change.Rows, i int, undo, _ []change.Delta) error {
 		if key := fmt.Sprintf("%04d", n); string(rows.Keys[i]) != key || len(undo) != 1 {
 			t.Errorf("row %d has key %s and %d undos", n, rows.Keys[i], len(undo))
 		}

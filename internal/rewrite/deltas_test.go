@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -23,10 +24,7 @@ import (
 // redo file for each list of changes.
 func files(t *testing.T, redos ...[]change.Delta) (*disk, *rowset.DiskRowSet) {
 	t.Helper()
-	res, err := run(testSchema, mvcc.Min, 0, oneRow("k", 1, null, []change.Delta{deletion(5)}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(run(testSchema, mvcc.Min, 0, oneRow("k", 1, null, []change.Delta{deletion(5)}, nil)))(t)
 	row := *res.rows[0]
 	for _, list := range redos {
 		row.Redo = append(row.Redo, res.disk.deltaFile(t, list)...)
@@ -41,24 +39,16 @@ func (d *disk) deltaFile(t *testing.T, list []change.Delta) []block.ID {
 	t.Helper()
 	out := deltaFile{creation: d}
 	for _, x := range list {
-		if err := out.append(x); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.append(x))
 	}
 	var bytes int64
-	ids, err := out.finish(&bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must.Get(out.finish(&bytes))(t)
 	return ids
 }
 
 func reopen(t *testing.T, d *disk, s *schema.Schema, row *rowset.Metadata) *rowset.DiskRowSet {
 	t.Helper()
-	set, err := rowset.Open(s, row, rowset.Options{Blocks: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(rowset.Open(s, row, rowset.Options{Blocks: d}))(t)
 	if id, err := set.CheckFiles(); err != nil {
 		t.Fatalf("block %d: %v", id, err)
 	}
@@ -132,10 +122,7 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, set := files(t, test.redos...)
-			row, err := Major(t.Context(), d.job(set, test.floor), test.cols)
-			if err != nil {
-				t.Fatal(err)
-			}
+			row := must.Get(Major(t.Context(), d.job(set, test.floor), test.cols))(t)
 			if test.want == "" {
 				if row != nil {
 					t.Fatalf("did something: %+v", row)
@@ -177,18 +164,9 @@ func checkSame(t *testing.T, before, after *rowset.DiskRowSet, snap mvcc.Snapsho
 func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	d, before := files(t, []change.Delta{changed(7, set(change.Update, 2, 3)),
 		changed(8, only(change.Update, 11, 4)), changed(9, only(change.Update, 12, 5)), deletion(10)})
-	row, err := Major(t.Context(), d.job(before, 0), []int{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := reopen(t, d, testSchema, row).Histories(mvcc.Everything)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := runOn(d, testSchema, 0, 0, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := must.Get(Major(t.Context(), d.job(before, 0), []int{1}))(t)
+	h := must.Get(reopen(t, d, testSchema, row).Histories(mvcc.Everything))(t)
+	res := must.Get(runOn(d, testSchema, 0, 0, h))(t)
 	const want = "k val=4 nullable=5; UNDO [@9 SET nullable=3, @8 SET val=2, @7 SET nullable=NULL, @7 SET " +
 		"val=1, @5 DELETE]; REDO [@10 DELETE]\n"
 	if got := res.text(); got != want {
@@ -209,10 +187,7 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	third := []change.Delta{changed(9, only(change.Update, 11, 7)), deletion(11),
 		changed(12, change.List{byte(change.Reinsert)})}
 	d, before := files(t, first, second, third)
-	row, err := Minor(t.Context(), d.job(before, mvcc.Max))
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := must.Get(Minor(t.Context(), d.job(before, mvcc.Max)))(t)
 	after := reopen(t, d, testSchema, row)
 	const want = "k val=1 nullable=NULL; UNDO [@5 DELETE]; REDO [@7 SET val=2, @7 SET =1, @7 SET val=4, " +
 		"@7 SET val=5, @8 SET nullable=1, " +

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -33,10 +34,7 @@ func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 		"@31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0, @1 DELETE]; REDO []\n"
 	for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		in := exampleInputs()
-		res, err := run(testSchema, mvcc.Min, 0, in[order[0]], in[order[1]], in[order[2]])
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(run(testSchema, mvcc.Min, 0, in[order[0]], in[order[1]], in[order[2]]))(t)
 		if got := res.text(); got != want {
 			t.Errorf("order %v:\ngot  %swant %s", order, got, want)
 		}
@@ -45,10 +43,7 @@ func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 		}
 		for snap, val := range map[mvcc.Snapshot]string{45: "", 35: "1", 31: "0", 1: "", 2: "0", 11: "0",
 			12: "", 52: "0", 61: "0", 62: "2", mvcc.Everything: "2"} {
-			cells, live, err := res.sets[0].Get(bloom.MakeProbe([]byte(example)), snap, []int{1}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cells, live := must.Get2(res.sets[0].Get(bloom.MakeProbe([]byte(example)), snap, []int{1}, nil))(t)
 			if live != (val != "") || live && number(cells[0]) != val {
 				t.Errorf("at %d: live %t, %x, want %q", snap, live, cells, val)
 			}
@@ -70,19 +65,13 @@ func TestCompactionKeepsVersionsReadableAtTheFloor(t *testing.T) {
 		61: "[]",
 		99: "[]",
 	} {
-		res, err := run(testSchema, floor, 0, exampleInputs()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(run(testSchema, floor, 0, exampleInputs()...))(t)
 		if got, want := res.text(), fmt.Sprintf("%s val=2 nullable=NULL; UNDO %s; REDO []\n", example,
 			want); got != want {
 			t.Errorf("floor %d:\ngot  %swant %s", floor, got, want)
 		}
 		// A read at the floor, whose bound is one above it, has the same result as before.
-		whole, err := run(testSchema, mvcc.Min, 0, exampleInputs()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(run(testSchema, mvcc.Min, 0, exampleInputs()...))(t)
 		for snap := mvcc.AsOf(floor); snap < 70; snap++ {
 			got, err1 := res.at(testSchema, snap)
 			want, err2 := whole.at(testSchema, snap)
@@ -137,10 +126,8 @@ func TestRedosBecomeUndos(t *testing.T) {
 			"@10 SET nullable=NULL, @9 DELETE, @7 REINSERT val=1,nullable=NULL, ", "@12 DELETE", "val=5 nullable=8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			res, err := run(testSchema, mvcc.Min, 0, oneRow("k", 1, null, []change.Delta{deletion(5)}, test.redo))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(
+				run(testSchema, mvcc.Min, 0, oneRow("k", 1, null, []change.Delta{deletion(5)}, test.redo)))(t)
 			want := fmt.Sprintf("k %s; UNDO [%s@5 DELETE]; REDO [%s]\n", test.base, test.want, test.redoText)
 			if got := res.text(); got != want {
 				t.Errorf("\ngot  %swant %s", got, want)
@@ -157,10 +144,7 @@ func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 	in := oneRow("k", 0, 0, []change.Delta{deletion(5)},
 		[]change.Delta{deletion(7), changed(9, change.AppendUpdateHeader(nil, change.Reinsert))})
 	in.rows[0].Batch.Columns = in.rows[0].Batch.Columns[:1]
-	res, err := run(s, mvcc.Min, 0, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(run(s, mvcc.Min, 0, in))(t)
 	for snap, want := range map[mvcc.Snapshot]int{5: 0, 6: 1, 7: 1, 8: 0, 9: 0, 10: 1} {
 		if got, err := res.at(s, snap); err != nil || len(got) != want {
 			t.Errorf("at %d: %d rows, %v, want %d", snap, len(got), err, want)
@@ -185,18 +169,12 @@ func TestCopiesThatEndInOneBatchKeepTheirOrder(t *testing.T) {
 	ingested := func() Input { return oneRow("k", 2, 2, []change.Delta{deletion(5)}, []change.Delta{deletion(7)}) }
 	for name, inputs := range map[string][]Input{"again first": {again(), ingested()},
 		"ingested first": {ingested(), again()}} {
-		res, err := run(testSchema, mvcc.Min, 0, inputs...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(run(testSchema, mvcc.Min, 0, inputs...))(t)
 		if got := res.text(); got != want {
 			t.Errorf("%s:\ngot  %swant %s", name, got, want)
 		}
 		for snap, val := range map[mvcc.Snapshot]string{3: "", 4: "1", 5: "", 6: "2", 7: "2", 8: ""} {
-			rows, err := res.at(testSchema, snap)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := must.Get(res.at(testSchema, snap))(t)
 			if cells, live := rows["k"]; live != (val != "") || live && number(cells[1]) != val {
 				t.Errorf("%s: at %d: live %t, %v, want %q", name, snap, live, cells, val)
 			}
@@ -235,10 +213,7 @@ func TestGhostsBelowTheFloorAreDropped(t *testing.T) {
 		12: "",
 		13: "",
 	} {
-		res, err := run(testSchema, floor, 0, inputs()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(run(testSchema, floor, 0, inputs()...))(t)
 		if got := res.text(); got != want {
 			t.Errorf("floor %d:\ngot  %swant %s", floor, got, want)
 		}
@@ -270,10 +245,7 @@ func many(prefix string, n int) *listInput {
 // Rows without redos are written unchanged, unless an undo is at or below the floor.
 func TestFloorDropsUndosOfUnchangedRows(t *testing.T) {
 	for floor, want := range map[mvcc.Timestamp]string{4: "[@5 DELETE]", 5: "[]"} {
-		res, err := run(testSchema, floor, 0, many("a", 2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(run(testSchema, floor, 0, many("a", 2)))(t)
 		text := fmt.Sprintf("a000000 val=0 nullable=0; UNDO %s; REDO []\na000001 val=1 nullable=1; UNDO %s; REDO []\n",
 			want, want)
 		if got := res.text(); got != text {

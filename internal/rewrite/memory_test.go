@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -63,23 +64,12 @@ func overlapping(t testing.TB, sets, rows int) (out []*rowset.DiskRowSet) {
 // writeRowSet writes a rowset to memory and opens it.
 func writeRowSet(t testing.TB, s *schema.Schema, parts []*change.Rows) *rowset.DiskRowSet {
 	d := newDisk()
-	w, err := rowset.NewWriter(d, s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(rowset.NewWriter(d, s, 1))(t)
 	for _, rows := range parts {
-		if err := w.Append(rows); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(rows))
 	}
-	row, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := rowset.Open(s, row, rowset.Options{Blocks: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := must.Get(w.Finish())(t)
+	opened := must.Get(rowset.Open(s, row, rowset.Options{Blocks: d}))(t)
 	return opened
 }
 
@@ -112,21 +102,14 @@ func memoryText(i, set int) []byte {
 func mergeToNowhere(t testing.TB, s *schema.Schema, sets []*rowset.DiskRowSet) uint64 {
 	var inputs []Input
 	for _, d := range sets {
-		h, err := d.Histories(mvcc.Everything)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(d.Histories(mvcc.Everything))(t)
 		inputs = append(inputs, h)
 	}
 	w := rowset.NewRollingWriter(&discard{}, s, func() uint64 { return 1 }, 1<<40)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Run(context.Background(), Job{Schema: s, Inputs: inputs, Writer: w}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(context.Background(), Job{Schema: s, Inputs: inputs, Writer: w}))(t)
+	must.Get(w.Finish())(t)
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }
@@ -139,10 +122,7 @@ func TestMergeWritesTheSameOnAnyNumberOfProcessors(t *testing.T) {
 		inputs := overlapping(t, sets, rows/sets)
 		var first *disk
 		for _, procs := range []int{1, 5} {
-			res, err := mergeOn(procs, inputs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(mergeOn(procs, inputs))(t)
 			if len(res.rows) < 2 || res.stats.RowsWritten != int64(rows/sets*sets) {
 				t.Fatalf("%d rowsets, %+v", len(res.rows), res.stats)
 			}
@@ -219,10 +199,7 @@ func TestInputsNeedTheirEstimatedMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	for name, set := range map[string]*rowset.DiskRowSet{"few": overlapping(t, 1, 100)[0],
 		"changed": overlapping(t, 1, 12_000)[0], "orders": orderSets(t, 1, 12_000, false)[0]} {
-		estimate, err := set.HistoriesBytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		estimate := must.Get(set.HistoriesBytes())(t)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		h, err := set.Histories(mvcc.Everything)
@@ -246,17 +223,11 @@ func TestInputsNeedTheirEstimatedMemory(t *testing.T) {
 // A major compaction reuses the memory of undos as soon as a window's undos are in their file.
 func TestMajorReusesItsMemory(t *testing.T) {
 	d := overlapping(t, 1, 8*batch.WindowRows)[0]
-	m, err := newMajor(DeltaJob{Set: d, State: d.State(), Creation: &discard{}},
-		UpdatedColumns(memorySchema, d.Tracker()), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(newMajor(DeltaJob{Set: d, State: d.State(), Creation: &discard{}},
+		UpdatedColumns(memorySchema, d.Tracker()), nil))(t)
 	first, windows := 0, 0
 	for {
-		more, err := m.window()
-		if err != nil {
-			t.Fatal(err)
-		}
+		more := must.Get(m.window())(t)
 		if !more {
 			break
 		}

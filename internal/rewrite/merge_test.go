@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -275,10 +276,7 @@ func TestMergeMatchesMergeByRow(t *testing.T) {
 		for _, p := range parts {
 			inputs = append(inputs, newCopiesInput(r, wide, p))
 		}
-		want, err := mergedByRow(wide, floor, all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(mergedByRow(wide, floor, all))(t)
 		res, err := run(wide, floor, int64(r.IntN(2)*20000), inputs...)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
@@ -411,10 +412,7 @@ func TestFlushChangesNoAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for snap := mvcc.AsOf(tab.floor); snap <= mvcc.AsOf(ts); snap++ {
-			got, err := res.at(s, snap)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(res.at(s, snap))(t)
 			for key := range keys {
 				var want [][]byte
 				if row, live := m.Get([]byte(key), snap, nil); live {

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -66,10 +67,7 @@ func storedRows(keys []int, set int) *change.Rows {
 // storedSet returns a rowset of every step-th key in [from, to), of which those in [low, high) have
 // a redo.
 func storedSet(t *testing.T, d *disk, set, from, to, step, low, high int) *rowset.DiskRowSet {
-	w, err := rowset.NewWriter(d, storedSchema, uint64(set))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(rowset.NewWriter(d, storedSchema, uint64(set)))(t)
 	for from < to {
 		var keys []int
 		for ; from < to && len(keys) < batch.WindowRows; from += step {
@@ -82,14 +80,9 @@ func storedSet(t *testing.T, d *disk, set, from, to, step, low, high int) *rowse
 				rows.Redo = append(rows.Redo, change.Delta{Row: uint32(i), TS: 50, List: l})
 			}
 		}
-		if err := w.Append(rows); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(rows))
 	}
-	row, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := must.Get(w.Finish())(t)
 	return reopen(t, d, storedSchema, row)
 }
 
@@ -111,10 +104,7 @@ func storedSets(t *testing.T, d *disk) []*rowset.DiskRowSet {
 
 func historiesOf(t *testing.T, sets []*rowset.DiskRowSet) (inputs []Input) {
 	for _, d := range sets {
-		h, err := d.Histories(mvcc.Everything)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(d.Histories(mvcc.Everything))(t)
 		inputs = append(inputs, h)
 	}
 	return inputs
@@ -124,7 +114,7 @@ func historiesOf(t *testing.T, sets []*rowset.DiskRowSet) (inputs []Input) {
 func rowHashes(t *testing.T, res *result, seed maphash.Seed) (hashes []uint64) {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	err := res.histories(func(rows *change.Rows, i int, undo, redo []change.Delta) error {
+	must.Do(t, res.histories(func(rows *change.Rows, i int, undo, redo []change.Delta) error {
 		h.Reset()
 		h.Write(rows.Keys[i])
 		for _, v := range rows.Batch.Columns {
@@ -143,10 +133,7 @@ func rowHashes(t *testing.T, res *result, seed maphash.Seed) (hashes []uint64) {
 		}
 		hashes = append(hashes, h.Sum64())
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return hashes
 }
 
@@ -167,14 +154,8 @@ func TestStoredStretchesHaveTheSameRows(t *testing.T) {
 		for _, in := range historiesOf(t, sets) {
 			decoded = append(decoded, notStored{in})
 		}
-		want, err := run(storedSchema, test.floor, test.target, decoded...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := run(storedSchema, test.floor, test.target, historiesOf(t, sets)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(run(storedSchema, test.floor, test.target, decoded...))(t)
+		got := must.Get(run(storedSchema, test.floor, test.target, historiesOf(t, sets)...))(t)
 		if got.stats != want.stats {
 			t.Errorf("%+v: %+v, want %+v", test, got.stats, want.stats)
 		}
@@ -194,10 +175,7 @@ func TestStoredStretchesHaveTheSameRows(t *testing.T) {
 func checkBlockBegins(t *testing.T, d *rowset.DiskRowSet, row batch.Ordinal) {
 	t.Helper()
 	for col := range storedSchema.Columns {
-		f, err := d.File(col)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(d.File(col))(t)
 		i := f.Info()
 		if _, first, _, err := f.BlockOf(row); err != nil || first != row && !i.Array && i.Encoding != schema.Prefix {
 			t.Errorf("column %d: the cblock of row %d begins at row %d, %v", col, row, first, err)
@@ -218,10 +196,7 @@ func TestStoredStretchWithDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocks, err := f.BlockPointers()
-		if err != nil {
-			t.Fatal(err)
-		}
+		blocks := must.Get(f.BlockPointers())(t)
 		p := blocks[r.IntN(len(blocks))]
 		b.Bytes = bytes.Clone(b.Bytes)
 		b.Bytes[p.Offset+int64(r.IntN(int(p.Size)))] ^= 1 << r.IntN(8)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // fakeBandwidth returns a limit by a clock that only its own waiting moves, and the time that has
@@ -28,9 +30,7 @@ func TestBandwidthLimitsBytesPerSecond(t *testing.T) {
 	for _, size := range []int64{1000, 64 << 10, 1 << 20, 5 << 20, total} {
 		w, passed := fakeBandwidth(perSecond, func() bool { return false })
 		for left := int64(total); left > 0; left -= size {
-			if err := w.Wait(context.Background(), min(size, left)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Wait(context.Background(), min(size, left)))
 		}
 		want := time.Duration(float64(total)/perSecond*float64(time.Second)) - time.Second/burstShare
 		if got := passed(); got < want-time.Millisecond || got > want+100*time.Millisecond {

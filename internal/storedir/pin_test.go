@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -43,10 +44,7 @@ func TestPinIsReadWhole(t *testing.T) {
 func TestPinIsWrittenAgainAfterFailure(t *testing.T) {
 	mem := vfs.NewMem()
 	disk := faultfs.New(mem)
-	p, err := testDir(disk).newPin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(testDir(disk).newPin())(t)
 	defer p.Close()
 	failed := false
 	disk.Watch(func(c faultfs.Call) error {
@@ -61,10 +59,7 @@ func TestPinIsWrittenAgainAfterFailure(t *testing.T) {
 		log   lsn.LSN
 	}{{0, 0}, {5, 9}} {
 		p.Set(5, 9)
-		b, err := testDir(mem).read(strings.TrimPrefix(p.path, "/store/"), pinLen+1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(testDir(mem).read(strings.TrimPrefix(p.path, "/store/"), pinLen+1))(t)
 		if epoch, log := decodePin(b); epoch != want.epoch || log != want.log {
 			t.Errorf("the pin is of epoch %d, LSN %d; want %d, %d", epoch, log, want.epoch, want.log)
 		}

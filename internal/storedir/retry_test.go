@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -21,9 +22,7 @@ func fakeStore(t *testing.T) *vfs.Mem {
 	t.Helper()
 	mem := vfs.NewMem()
 	for _, dir := range []string{"", LogName, MetaName, DataName} {
-		if err := mem.Mkdir(filepath.Join("/store", dir)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, mem.Mkdir(filepath.Join("/store", dir)))
 	}
 	for _, name := range []string{AnchorName, LogName + "/1", MetaName + "/1", DataName + "/1"} {
 		put(t, mem, name, 0, 1)
@@ -43,9 +42,7 @@ func put(t *testing.T, mem *vfs.Mem, name string, off int64, b byte) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteAt([]byte{b}, off); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteAt([]byte{b}, off))(t)
 }
 
 var errTorn = fault.Corruptf("torn")

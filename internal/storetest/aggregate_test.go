@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -24,12 +25,9 @@ func aggregateTable(t *testing.T, o *oribi.Options) (*oribi.Store, *oribi.Table)
 		o = &oribi.Options{}
 	}
 	o.FS, o.Clock, o.Manual = vfs.NewMem(), mvcc.NewLogicalClock(1), true
-	store, err := oribi.Open("/store", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", o))(t)
 	t.Cleanup(func() { store.Close() })
-	table, err := store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
+	table := must.Get(store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
 		schema.Column{Name: "i", Type: schema.Int64, Nullable: true},
 		schema.Column{Name: "u", Type: schema.Uint64, Nullable: true},
 		schema.Column{Name: "w", Type: schema.Int128, Nullable: true},
@@ -40,10 +38,7 @@ func aggregateTable(t *testing.T, o *oribi.Options) (*oribi.Store, *oribi.Table)
 		schema.Column{Name: "s", Type: schema.String, Nullable: true},
 		schema.Column{Name: "b", Type: schema.Bool, Nullable: true},
 		schema.Column{Name: "day", Type: schema.Date, Nullable: true},
-		schema.Column{Name: "a", Type: schema.Array, Element: schema.Int32, Nullable: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+		schema.Column{Name: "a", Type: schema.Array, Element: schema.Int32, Nullable: true})))(t)
 	return store, table
 }
 
@@ -55,9 +50,7 @@ func insert(t *testing.T, store *oribi.Store, table *oribi.Table, rows ...oribi.
 		row["k"] = i
 		b.Insert(table, row)
 	}
-	if _, err := b.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(t.Context()))(t)
 }
 
 // aggregated returns the groups as text, one per line.
@@ -103,16 +96,13 @@ func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 		oribi.Row{"i": 2, "u": 1, "d": -7.75, "e": 2, "f": 0.2, "g": 0.25, "s": "é",
 			"b": false, "day": day.AddDate(0, 0, 1)},
 		oribi.Row{"i": 4, "u": 1, "d": 0.01, "e": 2, "f": 0.7, "g": 1, "s": "a"})
-	r, err := table.Aggregate(t.Context(), []oribi.Aggregate{
+	r := must.Get(table.Aggregate(t.Context(), []oribi.Aggregate{
 		oribi.CountOf("b"), oribi.SumOf("i"), oribi.SumOf("u"), oribi.SumOf("d"), oribi.SumOf("f"), oribi.SumOf("g"),
 		oribi.AvgOf("i"), oribi.AvgOf("u"), oribi.AvgOf("d"), oribi.AvgOf("e"), oribi.AvgOf("f"),
 		oribi.MinOf("u"), oribi.MaxOf("d"), oribi.MinOf("g"), oribi.MaxOf("s"), oribi.MaxOf("b"), oribi.MinOf("day"),
 		oribi.SumOfProduct(oribi.Col("i").Times(0.5)),
 		oribi.SumOfProduct(oribi.Col("d"), oribi.Col("i").Neg().Plus(oribi.NewDecimal(1, 1))),
-		oribi.SumOfProduct(oribi.Col("d"), oribi.Col("f"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+		oribi.SumOfProduct(oribi.Col("d"), oribi.Col("f"))}))(t)
 	decimal := func(unscaled int64, scale int) any { return oribi.NewDecimal(unscaled, scale) }
 	for i, want := range []any{
 		int64(2), batch.Int128Of(7), batch.Int128{Lo: 1, Hi: 1}, decimal(-649, 2), 1.0, 1.75,
@@ -138,12 +128,9 @@ func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 func TestAggregateValueConversions(t *testing.T) {
 	store, table := aggregateTable(t, nil)
 	insert(t, store, table, oribi.Row{"u": uint64(math.MaxUint64), "d": 1.5, "f": 2.5, "s": "x"})
-	r, err := table.Aggregate(t.Context(),
+	r := must.Get(table.Aggregate(t.Context(),
 		[]oribi.Aggregate{oribi.SumOf("u"), oribi.SumOf("d"), oribi.SumOf("f"), oribi.MinOf("s"),
-			oribi.SumOf("i"), oribi.CountRows()})
-	if err != nil {
-		t.Fatal(err)
-	}
+			oribi.SumOf("i"), oribi.CountRows()}))(t)
 	var got []string
 	for _, v := range r.Groups[0].Values {
 		i, err1 := v.Int64()
@@ -234,9 +221,7 @@ func TestAggregateErrorsNameTableAndColumn(t *testing.T) {
 	for i := range 100 {
 		b.Insert(table, oribi.Row{"k": i, "s": strings.Repeat("x", 60_000) + fmt.Sprint(i)})
 		if i%50 == 49 {
-			if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 		}
 	}
 	if _, err := table.Aggregate(t.Context(), nil, oribi.GroupBy("s")); !strings.Contains(fmt.Sprint(err),
@@ -279,10 +264,7 @@ func TestAggregateReadsOneState(t *testing.T) {
 	store, table := aggregateTable(t, nil)
 	insert(t, store, table, oribi.Row{"i": 1, "s": "x"}, oribi.Row{"i": 20, "s": "y"}, oribi.Row{"i": 300, "s": "x"})
 	first := store.Visible()
-	sn, err := store.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sn := must.Get(store.Snapshot(ctx))(t)
 	defer sn.Close()
 	sums := []oribi.Aggregate{oribi.SumOf("i"), oribi.CountRows()}
 	check := func(when string) {
@@ -294,17 +276,13 @@ func TestAggregateReadsOneState(t *testing.T) {
 		}
 	}
 	check("in memory")
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	check("in a file")
 	b := store.NewBatch()
 	b.Update(table, oribi.Row{"k": 0, "i": 5000, "s": "z"})
 	b.Delete(table, oribi.Row{"k": 1})
 	b.Insert(table, oribi.Row{"k": 9, "i": 60000, "s": "x"})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	check("with changes")
 	if got := aggregated(t, table, sums, oribi.GroupBy("s")); got != "x[60300 2]\nz[5000 1]" {
 		t.Errorf("the newest state: %s", got)
@@ -315,14 +293,10 @@ func TestAggregateReadsOneState(t *testing.T) {
 	if got := aggregated(t, table, sums, oribi.Prefix(9), oribi.Where(oribi.Eq("s", "x"))); got != "[60000 1]" {
 		t.Errorf("a prefix: %s", got)
 	}
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	check("after a compaction")
-	if err := table.Alter(ctx, oribi.RenameColumn("i", "n"),
-		oribi.AddColumn(schema.Column{Name: "m", Type: schema.Int32, Default: []byte{7, 0, 0, 0}})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Alter(ctx, oribi.RenameColumn("i", "n"),
+		oribi.AddColumn(schema.Column{Name: "m", Type: schema.Int32, Default: []byte{7, 0, 0, 0}})))
 	if got := aggregated(t, table, []oribi.Aggregate{oribi.SumOf("n"), oribi.SumOf("m")}, oribi.GroupBy("s"),
 		oribi.AsOf(first)); got != "x[301 14]\ny[20 7]" {
 		t.Errorf("after an alteration: %s", got)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -180,10 +181,7 @@ func (q *storedQuery) check(t *testing.T, table *oribi.Table, where ...oribi.Pre
 		if err != nil {
 			t.Fatalf("%v by %v: %v", list, q.by, err)
 		}
-		b, err := result.Batch()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(result.Batch())(t)
 		if b.Len != len(want) {
 			t.Fatalf("%v by %v: %d groups, want %d", list, q.by, b.Len, len(want))
 		}
@@ -207,30 +205,21 @@ func (q *storedQuery) check(t *testing.T, table *oribi.Table, where ...oribi.Pre
 // beyond a dictionary, products of three factors, and changed and deleted rows.
 func TestAggregateOfStoredValuesEqualsScan(t *testing.T) {
 	r := seedtest.Rand(t)
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(
+		oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true}))(t)
 	defer store.Close()
-	table, err := store.CreateTable("t", mustSchema(t, storedColumns...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("t", mustSchema(t, storedColumns...)))(t)
 	const rows = 9000
 	for from := 0; from < rows; from += 3000 {
 		b := store.NewBatch()
 		for k := from; k < from+3000; k++ {
 			b.Insert(table, storedRow(r, k, rows))
 		}
-		if _, err := b.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context()))(t)
 		if from == 0 {
 			continue // two rowsets
 		}
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(t.Context()))
 	}
 	checkStored(t, r, table)
 	b := store.NewBatch()
@@ -250,16 +239,12 @@ func TestAggregateOfStoredValuesEqualsScan(t *testing.T) {
 		}
 		b.Update(table, row)
 	}
-	if _, err := b.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(t.Context()))(t)
 	b = store.NewBatch()
 	for k := 100; k < rows; k += 300 {
 		b.Delete(table, oribi.Row{"k": k})
 	}
-	if _, err := b.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(t.Context()))(t)
 	checkStored(t, r, table)
 }
 

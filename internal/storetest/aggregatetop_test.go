@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -44,13 +45,9 @@ func TestGroupsByPeriodAreThoseOfTexts(t *testing.T) {
 			}
 			b.Upsert(table, oribi.Row{"k": k, "ts": times[k], "day": day})
 		}
-		if _, err := b.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context()))(t)
 		if round < 2 {
-			if err := table.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(t.Context()))
 		}
 	}
 	for period, layout := range layouts {
@@ -68,11 +65,8 @@ func TestGroupsByPeriodAreThoseOfTexts(t *testing.T) {
 					want[nil]++
 				}
 			}
-			result, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows(), oribi.MinOf(column)},
-				oribi.GroupByPeriod(period, column))
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := must.Get(table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows(), oribi.MinOf(column)},
+				oribi.GroupByPeriod(period, column)))(t)
 			got, last := map[any]int64{}, time.Time{}
 			for i, g := range result.Groups {
 				got[g.Key[0]] = g.Values[0].Any().(int64)
@@ -105,21 +99,15 @@ func periodTable(t *testing.T, o *oribi.Options) (*oribi.Store, *oribi.Table) {
 		o = &oribi.Options{}
 	}
 	o.FS, o.Clock, o.Manual = vfs.NewMem(), mvcc.NewLogicalClock(1), true
-	store, err := oribi.Open("/store", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", o))(t)
 	t.Cleanup(func() { store.Close() })
-	table, err := store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
+	table := must.Get(store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
 		schema.Column{Name: "ts", Type: schema.Timestamp, Nullable: true},
 		schema.Column{Name: "day", Type: schema.Date, Nullable: true},
 		schema.Column{Name: "s", Type: schema.String, Nullable: true},
 		schema.Column{Name: "f", Type: schema.Double, Nullable: true},
 		schema.Column{Name: "w", Type: schema.Int128, Nullable: true},
-		schema.Column{Name: "a", Type: schema.Array, Element: schema.Int32, Nullable: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+		schema.Column{Name: "a", Type: schema.Array, Element: schema.Int32, Nullable: true})))(t)
 	return store, table
 }
 
@@ -183,10 +171,7 @@ func TestTopReturnsTheGreatestGroups(t *testing.T) {
 			if n < 100 && n != 7 && name != "s" {
 				continue
 			}
-			all, err := large.Aggregate(t.Context(), []oribi.Aggregate{first, oribi.MinOf("k")}, by...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := must.Get(large.Aggregate(t.Context(), []oribi.Aggregate{first, oribi.MinOf("k")}, by...))(t)
 			want := slices.Clone(all.Groups)
 			slices.SortStableFunc(want, func(x, y oribi.Group) int { return descending(x.Values[0], y.Values[0]) })
 			want = want[:n]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -33,24 +34,13 @@ func alterStore(t *testing.T) (*oribi.Store, *oribi.Table, func() (*oribi.Store,
 		return store
 	}
 	store := open()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "n", Type: schema.Int32},
-		{Name: "s", Type: schema.String, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "n", Type: schema.Int32},
+		{Name: "s", Type: schema.String, Nullable: true}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	return store, table, func() (*oribi.Store, *oribi.Table) {
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 		store = open()
-		table, err := store.Table("t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(store.Table("t"))(t)
 		return store, table
 	}
 }
@@ -59,18 +49,13 @@ func putRow(t *testing.T, store *oribi.Store, table *oribi.Table, op oribi.Op, r
 	t.Helper()
 	b := store.NewBatch()
 	b.Row(op, table, row)
-	ts, err := b.Commit(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(b.Commit(context.Background()))(t)
 	return ts
 }
 
 func alter(t *testing.T, table *oribi.Table, changes ...oribi.Alteration) {
 	t.Helper()
-	if err := table.Alter(context.Background(), changes...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Alter(context.Background(), changes...))
 }
 
 // wantRows compares the result of a scan with want, and reads each row by its key.
@@ -108,9 +93,7 @@ func TestAlteredTableReturnsNewColumns(t *testing.T) {
 	store, table, reopen := alterStore(t)
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 10, "s": "one"})
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "n": 20})
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	first := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 3, "n": 30, "s": "three"})
 	second := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 2, "n": 21, "s": "two"})
 
@@ -147,9 +130,7 @@ func TestAlteredTableReturnsNewColumns(t *testing.T) {
 	check("in memory")
 	_, table = reopen()
 	check("reopened")
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	check("compacted")
 	store, table = reopen()
 	check("compacted and reopened")
@@ -163,9 +144,7 @@ func TestAlteredTableReturnsNewColumns(t *testing.T) {
 	if !slices.Equal(ids, []int{0, 1, 3, 4, 5}) {
 		t.Errorf("column ids %v", ids)
 	}
-	if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
 }
 
 func TestRefusedAlterChangesNothing(t *testing.T) {
@@ -220,9 +199,7 @@ func TestRefusedAlterChangesNothing(t *testing.T) {
 	if table.Schema() != before {
 		t.Error("an Alter with a canceled context changed the table")
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	if err := table.Alter(ctx, good); !errors.Is(err, oribi.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
@@ -252,20 +229,14 @@ func TestWriteBatchFilledBeforeAlterFollowsColumnIDs(t *testing.T) {
 	if s := b.Schema(table); s.Index("m") >= 0 || table.Schema().Index("m") < 0 {
 		t.Error("the batch's schema has changed")
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	row := func(k, m int) oribi.Row { return oribi.Row{"k": int64(k), "m": int32(m), "n": int32(5), "s": nil} }
 	want := []oribi.Row{row(1, 11), row(2, 20), row(3, 30), row(4, 40), row(5, 50)}
 	wantRows(t, "committed", table, want)
 	b.Insert(table, oribi.Row{"k": 6, "m": 60, "n": 6, "s": "six"}) // a committed batch starts empty
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	want = append(want, oribi.Row{"k": int64(6), "m": int32(60), "n": int32(6), "s": "six"})
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	wantRows(t, "flushed", table, want)
 
 	// A row that lacks a column which the new schema requires is refused, and so is a row whose
@@ -300,9 +271,7 @@ func TestRunningScanKeepsItsColumns(t *testing.T) {
 	for k := range 3 {
 		putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": k, "n": 10 * k, "s": fmt.Sprint("text ", k)})
 		if k < 2 {
-			if err := table.Flush(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(ctx))
 		}
 	}
 	putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 0, "s": "text zero"})
@@ -313,14 +282,10 @@ func TestRunningScanKeepsItsColumns(t *testing.T) {
 		}
 		if len(got) == 0 {
 			alter(t, table, oribi.DropColumn("s"), oribi.RenameColumn("n", "s"))
-			if err := table.Compact(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Compact(ctx))
 			alter(t, table, oribi.SetComment("and again"))
 			putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "s": -1})
-			if err := table.Compact(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Compact(ctx))
 		}
 		got = append(got, fmt.Sprintf("%v %v %v", row["k"], row["n"], row["s"]))
 	}
@@ -337,23 +302,16 @@ func TestTypedTableRebindsFieldsAfterAlter(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
 	alter(t, table, oribi.SetDefault("n", 1))
-	typed, err := oribi.Typed[record](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := must.Get(oribi.Typed[record](table))(t)
 	text := "text"
 	b := store.NewBatch()
 	typed.Insert(b, record{1, &text})
 	alter(t, table, oribi.DropColumn("n"),
 		oribi.AddColumn(schema.Column{Name: "x", Type: schema.Int64, Nullable: true}))
 	typed.Insert(b, record{2, &text})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	typed.Insert(b, record{3, &text})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	n := 0
 	for r, err := range typed.Scan(ctx) {
 		if n++; err != nil || r.K != int64(n) || *r.S != text {
@@ -389,9 +347,7 @@ func TestAlteredRetention(t *testing.T) {
 	w.move(30 * minute)
 	mid := putNumber(t, store, table, 1, 20)
 	w.move(45 * minute)
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	floor := table.Properties().HistoryFloor
 	alter(t, table, oribi.SetHistory(oribi.HistoryForever))
 	if p := table.Properties(); p.History != oribi.HistoryForever || p.HistoryFloor != floor {
@@ -419,16 +375,12 @@ func TestLongerRetentionKeepsNothingBelowTheFloor(t *testing.T) {
 	defer func() { store.Close() }()
 	for k := range 2 { // the second flush raises the floor above the first row's insertion
 		putNumber(t, store, table, k, 1)
-		if err := table.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(ctx))
 		w.move(2 * time.Hour)
 	}
 	alter(t, table, oribi.SetHistory(oribi.HistoryForever))
 	floor := table.Properties().HistoryFloor
-	if _, err := table.CollectUndos(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.CollectUndos(ctx))(t)
 	for i, want := range []int{0, 1} {
 		if got := table.Layout().RowSets[i].Undos; got != want {
 			t.Errorf("rowset %d has %d undo files, want %d", i, got, want)
@@ -534,9 +486,7 @@ func TestImmutableColumnIsSetByInsertsAlone(t *testing.T) {
 	b.Upsert(table, oribi.Row{"k": 1, "s": "two"})
 	alter(t, table, oribi.SetImmutable("n", true))
 	b.Upsert(table, oribi.Row{"k": 2, "n": 20, "s": "two"})
-	if _, err := b.Commit(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(context.Background()))(t)
 	store, table = reopen()
 	put := func(op oribi.Op, row oribi.Row) error {
 		b := store.NewBatch()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -17,21 +18,13 @@ import (
 // arraysTable is a table of int64 key k, tags array(string) and nullable hits array(int32).
 func arraysTable(t *testing.T) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/arrays", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(
+		oribi.Open("/arrays", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: oribi.HistoryForever}))(t)
 	t.Cleanup(func() { store.Close() })
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 		{Name: "tags", Type: schema.Array, Element: schema.String},
-		{Name: "hits", Type: schema.Array, Element: schema.Int32, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("arrays", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "hits", Type: schema.Array, Element: schema.Int32, Nullable: true}}, 1))(t)
+	table := must.Get(store.CreateTable("arrays", s))(t)
 	return store, table
 }
 
@@ -138,16 +131,11 @@ func TestInvalidArrayCellsAndVectorsAreRefused(t *testing.T) {
 func TestStructsRefuseNullElementsOfNonPointerTypes(t *testing.T) {
 	ctx := context.Background()
 	store, table := arraysTable(t)
-	typed, err := oribi.Typed[tagged](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := must.Get(oribi.Typed[tagged](table))(t)
 	b := store.NewBatch()
 	typed.Insert(b, tagged{K: 1, Tags: nil, Hits: nil}, tagged{K: 2, Tags: []string{"a"}, Hits: []int32{}})
 	b.Insert(table, oribi.Row{"k": 3, "tags": []string{}, "hits": []any{1, nil}})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	// tags is not nullable, so a nil slice is an empty array; hits is nullable.
 	for k, want := range map[int64]tagged{1: {K: 1, Tags: []string{}},
 		2: {K: 2, Tags: []string{"a"}, Hits: []int32{}}} {
@@ -186,10 +174,7 @@ func TestSchemaOfMakesArraysOfSlices(t *testing.T) {
 		E []byte
 		F oribi.Int128
 	}
-	s, err := oribi.SchemaOf[row]()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(oribi.SchemaOf[row]())(t)
 	var got []string
 	for i := range s.Columns {
 		name := s.Columns[i].TypeName()
@@ -216,10 +201,7 @@ func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
 		t.Helper()
 		b := store.NewBatch()
 		fill(b)
-		ts, err := b.Commit(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(ctx))(t)
 		return ts
 	}
 	first := commit(func(b *oribi.Batch) {
@@ -227,24 +209,18 @@ func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
 			b.Insert(table, oribi.Row{"k": k, "tags": []string{"old", strings.Repeat("x", k)}, "hits": []int{k}})
 		}
 	})
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	for round := range 3 {
 		commit(func(b *oribi.Batch) {
 			for k := round; k < 50; k += 10 {
 				b.Update(table, oribi.Row{"k": k, "tags": []string{"new"}, "hits": nil})
 			}
 		})
-		if _, err := table.FlushDeltas(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(table.FlushDeltas(ctx))(t)
 	}
-	if err := table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "added", Type: schema.Array, Element: schema.Date,
+	must.Do(t, table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "added", Type: schema.Array, Element: schema.Date,
 		Default: schema.AppendArray(nil, schema.Date, [][]byte{{1, 0, 0, 0}, nil})}),
-		oribi.SetDefault("tags", []string{"unset"})); err != nil {
-		t.Fatal(err)
-	}
+		oribi.SetDefault("tags", []string{"unset"})))
 	same := func() { // an update that changes nothing adds no version
 		commit(func(b *oribi.Batch) {
 			b.Update(table, oribi.Row{"k": 20, "tags": []string{"new"}})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -48,22 +49,14 @@ func autoStore(t *testing.T) (store *oribi.Store, table *oribi.Table, reopen fun
 		t.Cleanup(func() { store.Close() })
 	}
 	open()
-	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String},
+	columns := must.Get(schema.New([]schema.Column{{Name: "host", Type: schema.String},
 		{Name: autoName, Type: schema.Int64, AutoIncrement: true},
-		{Name: "v", Type: schema.Int64, Nullable: true}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if table, err = store.CreateTable("t", columns); err != nil {
-		t.Fatal(err)
-	}
+		{Name: "v", Type: schema.Int64, Nullable: true}}, 2))(t)
+	table = must.Get(store.CreateTable("t", columns))(t)
 	return store, table, func() (*oribi.Store, *oribi.Table) {
 		mem = mem.Clone()
 		open()
-		table, err := store.Table("t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(store.Table("t"))(t)
 		return store, table
 	}
 }
@@ -82,9 +75,7 @@ func insertAuto(t *testing.T, store *oribi.Store, table *oribi.Table, hosts ...s
 	for _, h := range hosts {
 		b.Insert(table, oribi.Row{"host": h})
 	}
-	if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(context.Background(), oribi.NoSync))(t)
 	return assigned(b)
 }
 
@@ -106,10 +97,7 @@ func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := autoStore(t)
 	other := numbersTable(t, store, "numbers")
-	typed, err := oribi.Typed[autoRow](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := must.Get(oribi.Typed[autoRow](table))(t)
 	b := store.NewBatch()
 	hosts := batch.NewVector(schema.String, 2)
 	hosts.SetCell(0, []byte("c"))
@@ -121,9 +109,7 @@ func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 	b.Vectors(oribi.OpInsert, table, []*batch.Vector{hosts, nil, nil})
 	b.Upsert(table, oribi.Row{"host": "d", autoName: 10})
 	typed.Insert(b, autoRow{Host: "e", ID: 77})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	want := []oribi.Assigned{{Row: 0, Value: 1}, {Row: 1, Value: 2}, {Row: 3, Value: 3}, {Row: 4, Value: 4},
 		{Row: 5, Value: 5}, {Row: 7, Value: 11}}
 	if !slices.Equal(b.Assigned(), want) {
@@ -156,15 +142,11 @@ func TestAutoIncrementAssignsEachValueOnce(t *testing.T) {
 	wantValues(t, "first", insertAuto(t, store, table, "a", "b"), 1, 2)
 	store, table = reopen()
 	wantValues(t, "after a kill", insertAuto(t, store, table, "a"), 3)
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	store, table = reopen()
 	wantValues(t, "after a flush and a kill", insertAuto(t, store, table, "a"), 4)
-	if err := table.Alter(ctx,
-		oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int32, Nullable: true})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Alter(ctx,
+		oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int32, Nullable: true})))
 	wantValues(t, "after an alter", insertAuto(t, store, table, "a"), 5)
 	store, table = reopen()
 	wantValues(t, "after an alter and a kill", insertAuto(t, store, table, "z"), 6)
@@ -172,24 +154,16 @@ func TestAutoIncrementAssignsEachValueOnce(t *testing.T) {
 	for _, key := range []oribi.Row{{"host": "a", autoName: 5}, {"host": "z", autoName: 6}} {
 		b.Delete(table, key)
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
+	must.Do(t, table.Compact(ctx))
 	store, table = reopen()
 	wantValues(t, "after deletes, a compaction and a kill", insertAuto(t, store, table, "z"), 7)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	store, table = reopen()
 	b = store.NewBatch()
 	b.Upsert(table, oribi.Row{"host": "x", autoName: 100})
 	b.Upsert(table, oribi.Row{"host": "x", autoName: 50})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	store, table = reopen()
 	wantValues(t, "after upserts and a kill", insertAuto(t, store, table, "a"), 101)
 }
@@ -253,9 +227,7 @@ func TestAutoIncrementRefusesInsertsAfterTheHighestValue(t *testing.T) {
 	store, table, reopen := autoStore(t)
 	b := store.NewBatch()
 	b.Upsert(table, oribi.Row{"host": "a", autoName: int64(math.MaxInt64 - 1)})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	wantValues(t, "the last one", insertAuto(t, store, table, "a"), math.MaxInt64)
 	for range 2 {
 		b = store.NewBatch()
@@ -299,13 +271,9 @@ func TestIngestedRowsKeepTheirAutoIncrementValues(t *testing.T) {
 		t.Errorf("without values: %v", err)
 	}
 	wantValues(t, "after refused ones", insertAuto(t, store, table, "b"), 2)
-	if _, _, err := typed.Ingest(ctx, rows(7, 20)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(typed.Ingest(ctx, rows(7, 20)))(t)
 	wantValues(t, "after an ingest", insertAuto(t, store, table, "b"), 21)
-	if _, _, err := typed.Ingest(ctx, rows(40)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(typed.Ingest(ctx, rows(40)))(t)
 	store, table = reopen()
 	wantValues(t, "after an ingest and a kill", insertAuto(t, store, table, "b"), 41)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -44,19 +45,14 @@ func insertNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, from, b
 	for i := range rows {
 		b.Insert(table, oribi.Row{"k": from + i*by, "v": i})
 	}
-	if _, err := b.Commit(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(context.Background()))(t)
 }
 
 // A program goes through background work step by step: a full memory store is flushed, and its
 // rowsets are merged when four cover a key. Each step is the same in each run.
 func TestStepsOfBackgroundWork(t *testing.T) {
-	store, err := oribi.Open("/store",
-		&oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 14, History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 14, History: oribi.HistoryForever}))(t)
 	defer store.Close()
 	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
 	insertNumbers(t, store, a, 0, 1, 10)
@@ -75,10 +71,7 @@ func TestStepsOfBackgroundWork(t *testing.T) {
 		}
 	}
 	for _, table := range []*oribi.Table{a, b} {
-		st, err := table.Stats(false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := must.Get(table.Stats(false))(t)
 		if want := map[*oribi.Table]int{a: 1, b: 0}[table]; st.RowSets != want {
 			t.Errorf("%d rowsets, want %d", st.RowSets, want)
 		}
@@ -102,11 +95,8 @@ func (p *allRowSets) Pick(l compaction.Layout, budget int64) (c compaction.Choic
 // work merge them for ever, but once for each flush.
 func TestNoMergeIsRepeatedInVain(t *testing.T) {
 	var policy allRowSets
-	store, err := oribi.Open("/store",
-		&oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 12, RowSetBytes: 1 << 12, Policy: &policy})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 12, RowSetBytes: 1 << 12, Policy: &policy}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
 	for i := range 4 {
@@ -121,10 +111,7 @@ func TestNoMergeIsRepeatedInVain(t *testing.T) {
 			t.Errorf("flush %d: the policy is asked again about the same layout", i)
 		}
 	}
-	st, err := table.Stats(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(table.Stats(false))(t)
 	if st.RowSets < 8 {
 		t.Errorf("%d rowsets, want at least 8", st.RowSets)
 	}
@@ -133,12 +120,8 @@ func TestNoMergeIsRepeatedInVain(t *testing.T) {
 	for k := range 8000 {
 		b.Delete(table, oribi.Row{"k": k})
 	}
-	if _, err := b.Commit(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Flush(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(context.Background()))(t)
+	must.Do(t, table.Flush(context.Background()))
 	if kinds := backgroundSteps(t, store, 5, nil); !slices.Contains(kinds, "merge") {
 		t.Errorf("after deletes: %v", kinds)
 	}
@@ -159,15 +142,9 @@ func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "s", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "s", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	flushed := 0
 	flush := func(text string) {
 		t.Helper()
@@ -176,19 +153,13 @@ func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
 			b.Insert(table, oribi.Row{"k": 100*i + flushed, "s": text})
 		}
 		flushed++
-		if _, err := b.Commit(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if err := table.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx))(t)
+		must.Do(t, table.Flush(ctx))
 	}
 	for _, text := range []string{"good", "good", "to be damaged", "good"} {
 		flush(text)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	flipIn(t, mem, "/store/data", "to be damaged")
 	damaged := func(err error) bool {
 		return errors.Is(err, oribi.ErrCorrupt) && strings.Contains(err.Error(), "rowset 2: ")
@@ -225,36 +196,23 @@ func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
 				t.Errorf("key %d: %v", k, err)
 			}
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
 }
 
 // flipIn changes one byte of the first file in dir that contains text, within the text.
 func flipIn(t *testing.T, mem *vfs.Mem, dir, text string) {
 	t.Helper()
-	names, err := mem.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(mem.List(dir))(t)
 	for _, name := range names {
-		data, err := files.ReadFile(mem, filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(files.ReadFile(mem, filepath.Join(dir, name)))(t)
 		at := bytes.Index(data, []byte(text))
 		if at < 0 {
 			continue
 		}
-		f, err := mem.Open(filepath.Join(dir, name), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(mem.Open(filepath.Join(dir, name), true))(t)
 		defer f.Close()
-		if _, err := f.WriteAt([]byte{data[at] ^ 1}, int64(at)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.WriteAt([]byte{data[at] ^ 1}, int64(at)))(t)
 		return
 	}
 	t.Fatalf("no file contains %q", text)
@@ -265,23 +223,18 @@ func flipIn(t *testing.T, mem *vfs.Mem, dir, text string) {
 func TestFaultyPolicyIsAskedOncePerLayout(t *testing.T) {
 	var policy faultyPolicy
 	var failed []oribi.Event
-	store, err := oribi.Open("/store",
+	store := must.Get(oribi.Open("/store",
 		&oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 14, Policy: &policy,
 			Listener: func(e oribi.Event) {
 				if e.Err != nil {
 					failed = append(failed, e)
 				}
-			}})
-	if err != nil {
-		t.Fatal(err)
-	}
+			}}))(t)
 	defer store.Close()
 	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
 	for i := range 2 {
 		insertNumbers(t, store, a, i, 10, 10)
-		if err := a.Flush(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Flush(context.Background()))
 	}
 	policy.only = "a"
 	for i, want := range []string{"not found", "is chosen twice", "1 rowsets", plannedPanic} {
@@ -294,9 +247,7 @@ func TestFaultyPolicyIsAskedOncePerLayout(t *testing.T) {
 			t.Fatalf("mistake %d: %v, want one event more, with %q", i, failed, want)
 		}
 		insertNumbers(t, store, a, 100+i, 10, 1)
-		if err := a.Flush(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Flush(context.Background()))
 	}
 }
 
@@ -327,9 +278,7 @@ func TestFlushDoesNotWaitForMergeOfAnotherTable(t *testing.T) {
 	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
 	for i := range 2 {
 		insertNumbers(t, store, a, i, 10, 10)
-		if err := a.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Flush(ctx))
 	}
 	within(t, minute, func() {
 		<-merging
@@ -361,25 +310,16 @@ func TestFlushDoesNotWaitForMergeOfAnotherTable(t *testing.T) {
 func TestPausedBackgroundWork(t *testing.T) {
 	ctx := context.Background()
 	flushed := make(chan string, 100)
-	store, err := oribi.Open("/store",
+	store := must.Get(oribi.Open("/store",
 		&oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 14, Listener: func(e oribi.Event) {
 			if !e.Begin {
 				flushed <- fmt.Sprint(e.Kind, " ", e.Table)
 			}
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
-	first, err := store.PauseBackgroundWork(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := store.PauseBackgroundWork(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(store.PauseBackgroundWork(ctx))(t)
+	second := must.Get(store.PauseBackgroundWork(ctx))(t)
 	first()
 	first() // counts once
 	insertNumbers(t, store, table, 0, 1, 3000)
@@ -400,7 +340,7 @@ func TestPausedBackgroundWork(t *testing.T) {
 // flushes; full MemRowSets are flushed as always.
 func TestBackgroundFlushesDuringMerge(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
-	store, err := oribi.Open("/store",
+	store := must.Get(oribi.Open("/store",
 		&oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 64 << 20,
 			FlushBytes: 4 << 20, Policy: compaction.None{},
 			Listener: func(e oribi.Event) {
@@ -408,34 +348,24 @@ func TestBackgroundFlushesDuringMerge(t *testing.T) {
 					close(begun)
 					<-release
 				}
-			}})
-	if err != nil {
-		t.Fatal(err)
-	}
+			}}))(t)
 	defer store.Close()
 	end := sync.OnceFunc(func() { close(release) })
 	defer end()
-	table, err := store.CreateTable("t",
-		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.String}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("t",
+		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.String})))(t)
 	put := func(first, rows, bytes int) {
 		t.Helper()
 		b := store.NewBatch()
 		for k := range rows {
 			b.Upsert(table, oribi.Row{"k": first + k, "v": strings.Repeat("x", bytes)})
 		}
-		if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 	}
 	var ids []uint64
 	for _, first := range []int{0, 500} {
 		put(first, 400, 10)
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(t.Context()))
 	}
 	for _, r := range table.Layout().RowSets {
 		ids = append(ids, r.ID)
@@ -458,9 +388,7 @@ func TestBackgroundFlushesDuringMerge(t *testing.T) {
 		t.Errorf("and a full MemRowSet: %v, want a flush", kinds)
 	}
 	end()
-	if err := <-merged; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-merged)
 	if n, err := table.Count(t.Context()); n != 1270 || err != nil {
 		t.Errorf("%d rows, %v", n, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -23,9 +24,7 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 	store, table, typed := openNumbers(t, vfs.NewMem(), false)
 	scratch := numbersTable(t, store, "scratch") // for calls that change rows or the schema
 	ctx := t.Context()
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	commit := func(fill func(b *oribi.Batch)) func() error {
 		return func() error {
 			b := store.NewBatch()
@@ -52,19 +51,13 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 	alter := func(changes ...oribi.Alteration) func() error {
 		return func() error { return scratch.Alter(ctx, changes...) }
 	}
-	decimals, err := store.CreateTable("decimals", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
-		schema.Column{Name: "d", Type: schema.Decimal64, Precision: 18, Scale: 2, Nullable: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	decimals := must.Get(store.CreateTable("decimals", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
+		schema.Column{Name: "d", Type: schema.Decimal64, Precision: 18, Scale: 2, Nullable: true})))(t)
 	decimal := func(d oribi.Decimal) func() error {
 		return commit(func(b *oribi.Batch) { b.Upsert(decimals, oribi.Row{"k": 1, "d": d}) })
 	}
 	type nothing struct{}
-	closed, err := store.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := must.Get(store.Snapshot(ctx))(t)
 	closed.Close()
 	for name, c := range map[string]struct {
 		fails bool

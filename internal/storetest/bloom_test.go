@@ -10,6 +10,7 @@ import (
 	"github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -26,28 +27,17 @@ func TestBloomBytesAreCells(t *testing.T) {
 		{Name: "time", Type: schema.Timestamp},
 		{Name: "s", Type: schema.String}, {Name: "bin", Type: schema.Binary},
 	}
-	s, err := schema.New(columns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := oribi.Open("/bloom", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, 1))(t)
+	store := must.Get(oribi.Open("/bloom", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	table, err := store.CreateTable("t", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("t", s))(t)
 	day := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	row := oribi.Row{"k": -5, "b": true, "i8": -1, "u32": 7, "f": 1.5, "d": -2.25, "small": oribi.NewDecimal(150, 2),
 		"large": oribi.NewDecimal(-3, 0),
 		"date":  day, "time": day.Add(time.Second), "s": "text", "bin": []byte{0, 1}}
 	b := store.NewBatch()
 	b.Insert(table, row)
-	if _, err := b.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(t.Context()))(t)
 	for b, err := range table.Scan(t.Context()).Batches() {
 		if err != nil {
 			t.Fatal(err)
@@ -83,15 +73,9 @@ type bloomRow struct {
 func TestInBloomMatchesItsFilter(t *testing.T) {
 	const n = 30_000
 	r := seedtest.Rand(t)
-	store, err := oribi.Open("/bloom", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/bloom", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	table, err := oribi.OpenTable[bloomRow](store, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(oribi.OpenTable[bloomRow](store, "t"))(t)
 	var rows []bloomRow
 	b := store.NewBatch()
 	for i := range n {
@@ -102,15 +86,11 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 		rows = append(rows, row)
 		table.Upsert(b, row)
 		if i == n*3/4 || i == n-1 {
-			if _, err := b.Commit(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.Commit(t.Context()))(t)
 			b.Reset()
 		}
 		if i == n*3/4 {
-			if err := table.Table.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Table.Flush(t.Context()))
 		}
 	}
 	column := func(name string) *schema.Column {
@@ -142,10 +122,7 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 			if c.column == "many" {
 				value = v
 			}
-			bytes, err := oribi.BloomBytes(column(c.column), value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bytes := must.Get(oribi.BloomBytes(column(c.column), value))(t)
 			filter.Add(bytes)
 		}
 		passes := func(row bloomRow) (value, passes bool) {
@@ -153,10 +130,7 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 			if v == nil {
 				return false, false
 			}
-			bytes, err := oribi.BloomBytes(column(c.column), v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bytes := must.Get(oribi.BloomBytes(column(c.column), v))(t)
 			return true, filter.Test(bytes)
 		}
 		var want, negated, notNull []int64

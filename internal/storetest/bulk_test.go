@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -21,12 +22,9 @@ import (
 // bulkStore is a store with a table of numbers; timestamps are 1, 2, 3, and all history is kept.
 func bulkStore(t *testing.T, memory int64) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/bulk",
+	store := must.Get(oribi.Open("/bulk",
 		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1),
-			History: oribi.HistoryForever, MemoryLimit: memory})
-	if err != nil {
-		t.Fatal(err)
-	}
+			History: oribi.HistoryForever, MemoryLimit: memory}))(t)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -115,9 +113,7 @@ func TestBulkCallsChangeTheRowsThatTheyChoose(t *testing.T) {
 	for k := range int64(100) {
 		model[k] = k % 10
 	}
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	before, old := store.Visible(), maps.Clone(model)
 
 	res, err := table.UpdateWhere(ctx, oribi.Row{"v": 77}, oribi.Or(oribi.Eq("v", 3), oribi.Gt("v", 8)))
@@ -161,21 +157,12 @@ func TestBulkCallsChangeTheRowsThatTheyChoose(t *testing.T) {
 
 func TestBulkCallsRefuseOversizedBatches(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/bulk", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/bulk", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int8},
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int8},
 		{Name: "fixed", Type: schema.Int64, Immutable: true},
-		{Name: "s", Type: schema.String, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "s", Type: schema.String, Nullable: true}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	at := store.Visible()
 	for name, c := range map[string]struct {
 		set  oribi.Row
@@ -209,9 +196,7 @@ func TestBulkCallsRefuseOversizedBatches(t *testing.T) {
 	if _, err := table.DeleteWhere(canceled); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled context: %v", err)
 	}
-	if err := store.DropTable("t"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.DropTable("t"))
 	if _, err := table.DeleteWhere(ctx); err == nil {
 		t.Error("a dropped table")
 	}
@@ -279,26 +264,15 @@ func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
 func TestBulkCallsInPiecesChangeTheRowOfAnEmptyKey(t *testing.T) {
 	ctx := context.Background()
 	disk := faultfs.New(vfs.NewMem())
-	store, err := oribi.Open("/bulk", &oribi.Options{FS: disk, Clock: mvcc.NewLogicalClock(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/bulk", &oribi.Options{FS: disk, Clock: mvcc.NewLogicalClock(1)}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "v", Type: schema.Int64}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(
+		schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "v", Type: schema.Int64}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": "", "v": 1})
 	b.Insert(table, oribi.Row{"k": "a", "v": 1})
-	at, err := b.Commit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(b.Commit(ctx))(t)
 	res, err := table.UpdateWhere(afterCommit{ctx, store, at}, oribi.Row{"v": 2}, oribi.PieceBytes(1))
 	if !errors.Is(err, context.Canceled) || res.Rows != 1 || len(res.Next) != 1 || res.Next[0] != "" {
 		t.Fatalf("canceled after the first piece: %+v, %v", res, err)
@@ -511,10 +485,7 @@ func TestRestoreWithConcurrentWriters(t *testing.T) {
 	defer wg.Wait()
 	defer close(stop)
 	for range 5 {
-		res, err := table.RestoreTo(ctx, first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(table.RestoreTo(ctx, first))(t)
 		if res.Rows > 0 { // else the call has found nothing to undo, and has no timestamp
 			wantContent(t, "restored", content(t, table, oribi.AsOf(res.Timestamp)), want)
 		}
@@ -523,32 +494,20 @@ func TestRestoreWithConcurrentWriters(t *testing.T) {
 
 func TestRestoreBringsBackRowsOfEveryKind(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/restore",
-		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/restore",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), History: oribi.HistoryForever}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String},
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.String},
 		{Name: "n", Type: schema.Int64, Nullable: true},
 		{Name: "made", Type: schema.Int64, Immutable: true},
 		{Name: "list", Type: schema.Array, Element: schema.Int32, Nullable: true},
-		{Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "gone", Type: schema.Int64, Nullable: true}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	commit := func(fill func(b *oribi.Batch)) mvcc.Timestamp {
 		t.Helper()
 		b := store.NewBatch()
 		fill(b)
-		ts, err := b.Commit(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(ctx))(t)
 		return ts
 	}
 	text := func(opts ...oribi.ScanOption) (all string) {
@@ -568,9 +527,7 @@ func TestRestoreBringsBackRowsOfEveryKind(t *testing.T) {
 		b.Insert(table, oribi.Row{"k": "deleted", "n": 2, "made": 1, "list": []int32{}})
 		b.Insert(table, oribi.Row{"k": "remade", "n": 3, "made": 1})
 	})
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	second := commit(func(b *oribi.Batch) {
 		b.Update(table, oribi.Row{"k": "updated", "n": 2})
 		b.Update(table, oribi.Row{"k": "nulled", "n": nil, "list": nil})
@@ -605,21 +562,14 @@ func TestRestoreOfAutoIncrementingRows(t *testing.T) {
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"host": "a", "v": 1})
 	b.Insert(table, oribi.Row{"host": "b", "v": 2})
-	first, err := b.Commit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := table.Truncate(ctx); err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(b.Commit(ctx))(t)
+	must.Get(table.Truncate(ctx))(t)
 	if res, err := table.RestoreTo(ctx, first); err != nil || res.Rows != 2 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	b = store.NewBatch()
 	b.Insert(table, oribi.Row{"host": "c"})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	wantValues(t, "after the restore", []int64{b.Assigned()[0].Value}, 3)
 	if row, err := table.Get(ctx, oribi.Row{"host": "b", autoName: 2}); err != nil || row["v"] != int64(2) {
 		t.Errorf("%v, %v", row, err)
@@ -629,15 +579,10 @@ func TestRestoreOfAutoIncrementingRows(t *testing.T) {
 func TestTruncateKeepsHistory(t *testing.T) {
 	ctx := context.Background()
 	options := &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true}
-	store, err := oribi.Open("/truncate", options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/truncate", options))(t)
 	table := numbersTable(t, store, "numbers")
 	putNumbers(t, store, table, 1000, func(k int) int { return k })
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	before := putNumbers(t, store, table, 1500, func(k int) int { return 2 * k })
 	want := content(t, table)
 	res, err := table.Truncate(ctx)
@@ -652,22 +597,12 @@ func TestTruncateKeepsHistory(t *testing.T) {
 			t.Fatalf("%d rows, %v", n, err)
 		}
 		wantContent(t, "before the truncate", content(t, table, oribi.AsOf(before)), want)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if store, err = oribi.Open("/truncate", options); err != nil {
-			t.Fatal(err)
-		}
-		if table, err = store.Table("numbers"); err != nil {
-			t.Fatal(err)
-		}
-		if err := table.Compact(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
+		store = must.Get(oribi.Open("/truncate", options))(t)
+		table = must.Get(store.Table("numbers"))(t)
+		must.Do(t, table.Compact(ctx))
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 }
 
 // The number of rows that Confirm's function accepts is the most that the call changes, whatever
@@ -761,21 +696,12 @@ func TestRestoreInPieces(t *testing.T) {
 	store, table := bulkStore(t, 16<<20) // write batches are at most 4 MiB
 	full := putNumbers(t, store, table, rows, func(k int) int { return k })
 	was := content(t, table)
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := table.UpdateWhere(ctx, oribi.Row{"v": -1}, oribi.InPieces(), oribi.From(30_000)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := table.DeleteWhere(ctx, oribi.InPieces(), oribi.To(20_000)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
+	must.Get(table.UpdateWhere(ctx, oribi.Row{"v": -1}, oribi.InPieces(), oribi.From(30_000)))(t)
+	must.Get(table.DeleteWhere(ctx, oribi.InPieces(), oribi.To(20_000)))(t)
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": rows + 5, "v": 1})
-	changed, err := b.Commit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := must.Get(b.Commit(ctx))(t)
 	is := content(t, table)
 	if _, err := table.RestoreTo(ctx, full); !errors.Is(err, oribi.ErrBatchTooLarge) || store.Visible() != changed {
 		t.Fatalf("in one batch: %v", err)
@@ -784,10 +710,7 @@ func TestRestoreInPieces(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || res.Rows == 0 || res.Rows > 60_000 {
 		t.Fatalf("canceled after the first piece: %+v, %v", res, err)
 	}
-	rest, err := table.RestoreTo(ctx, full, oribi.InPieces(), oribi.NoSync)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rest := must.Get(table.RestoreTo(ctx, full, oribi.InPieces(), oribi.NoSync))(t)
 	wantContent(t, "restored", content(t, table), was)
 	wantContent(t, "before it was restored", content(t, table, oribi.AsOf(changed)), is)
 	if n := res.Rows + rest.Rows; n != 20_000+(rows-30_000)+1 {

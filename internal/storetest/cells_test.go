@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -147,40 +148,25 @@ func TestCellsOfAllTypesInAllCalls(t *testing.T) {
 
 func checkCells(t *testing.T, c typeCase) {
 	ctx := context.Background()
-	store, err := oribi.Open("/cells", &oribi.Options{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/cells", &oribi.Options{FS: vfs.NewMem()}))(t)
 	defer store.Close()
 	v := schema.Column{Name: "v"}
-	if err := v.ParseTypeName(c.name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.ParseTypeName(c.name))
 	n := v
 	n.Name, n.Nullable = "n", true
-	created, err := store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int32}, v, n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := must.Get(store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int32}, v, n)))(t)
 	table := cellTable{created, store}
 	var cells []oribi.Cell // of the values of the case
 	b := store.NewBatch()
 	for i, value := range c.rows {
 		b.Insert(created, oribi.Row{"k": 10 + i, "v": value})
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	for i := range c.rows {
-		_, row, err := table.GetCells(ctx, 10+i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, row := must.Get2(table.GetCells(ctx, 10+i))(t)
 		cells = append(cells, row[1])
 	}
-	if _, err := table.DeleteWhere(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.DeleteWhere(ctx))(t)
 	stored := func() [][]byte {
 		_, row, err := table.GetCells(ctx, 1)
 		if err != nil && !errors.Is(err, oribi.ErrNotFound) {
@@ -190,16 +176,12 @@ func checkCells(t *testing.T, c typeCase) {
 	}
 	for name, call := range cellWrites {
 		begin := func() {
-			if _, err := table.DeleteWhere(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(table.DeleteWhere(ctx))(t)
 			b.Reset()
 			if call.exists {
 				b.Insert(created, oribi.Row{"k": 1, "v": cells[0]})
 			}
-			if _, err := b.Commit(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.Commit(ctx))(t)
 		}
 		for i, cell := range cells {
 			begin()
@@ -264,16 +246,12 @@ func checkCellSchemas(t *testing.T, table cellTable, v *schema.Column, cells []o
 func checkCellReads(t *testing.T, table cellTable, v *schema.Column, cells []oribi.Cell) {
 	t.Helper()
 	ctx := context.Background()
-	if _, err := table.DeleteWhere(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.DeleteWhere(ctx))(t)
 	b := table.store.NewBatch()
 	for i, cell := range cells {
 		b.Insert(table.Table, oribi.Row{"k": i, "v": cell})
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	predicates := func(cell oribi.Cell) []oribi.Predicate {
 		return []oribi.Predicate{oribi.Eq("v", cell), oribi.In("v", cell), oribi.In[any]("v", &cell),
 			oribi.Between("v", cell, cell), oribi.Not(oribi.Ne("v", cell))}
@@ -318,18 +296,13 @@ func checkCellReads(t *testing.T, table cellTable, v *schema.Column, cells []ori
 func checkCellKeys(t *testing.T, store *oribi.Store, v schema.Column, cells []oribi.Cell) {
 	t.Helper()
 	ctx := context.Background()
-	table, err := store.CreateTable("keys",
-		mustSchema(t, v, schema.Column{Name: "x", Type: schema.Int32, Nullable: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("keys",
+		mustSchema(t, v, schema.Column{Name: "x", Type: schema.Int32, Nullable: true})))(t)
 	b := store.NewBatch()
 	for i, cell := range cells {
 		b.Insert(table, oribi.Row{"v": cell, "x": i})
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	for i, cell := range cells {
 		for _, key := range []any{cell, &cell, oribi.Key{cell}, oribi.Row{"v": cell}, [][]byte{cell}} {
 			row, err := table.Get(ctx, key)
@@ -360,23 +333,15 @@ func checkCellKeys(t *testing.T, store *oribi.Store, v schema.Column, cells []or
 // refused.
 func TestCellsAsElements(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/elements", &oribi.Options{FS: vfs.NewMem(), CellLimit: 4 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/elements", &oribi.Options{FS: vfs.NewMem(), CellLimit: 4 << 20}))(t)
 	defer store.Close()
-	table, err := store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int32},
-		schema.Column{Name: "a", Type: schema.Array, Element: schema.Uint8, Nullable: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int32},
+		schema.Column{Name: "a", Type: schema.Array, Element: schema.Uint8, Nullable: true})))(t)
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": 1, "a": []oribi.Cell{{7}, nil, {9}}})
 	b.Insert(table, oribi.Row{"k": 2, "a": [2]uint8{7, 9}})
 	b.Insert(table, oribi.Row{"k": 3, "a": make([]byte, math.MaxUint16)})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	for i, want := range [][]byte{{3, 0, 5, 7, 9}, {2, 0, 3, 7, 9}} {
 		_, cells, err := table.GetCells(ctx, i+1)
 		if err != nil || !bytes.Equal(cells[1], want) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
@@ -96,12 +97,9 @@ func openCopy(fsys vfs.FS, dir string) (*oribi.Store, error) {
 // shows as of them, in all tables. A write batch is in both tables or in none.
 func TestCheckpointsWithConcurrentWriters(t *testing.T) {
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/store",
+	store := must.Get(oribi.Open("/store",
 		&oribi.Options{FS: mem, History: oribi.HistoryForever, FlushBytes: 1 << 14,
-			RowSetBytes: 1 << 13, LogSegmentBytes: 1 << 13})
-	if err != nil {
-		t.Fatal(err)
-	}
+			RowSetBytes: 1 << 13, LogSegmentBytes: 1 << 13}))(t)
 	defer store.Close()
 	left, right, ingested := numbersTable(t, store, "left"), numbersTable(t, store, "right"),
 		numbersTable(t, store, "ingested")
@@ -170,21 +168,12 @@ func TestCheckpointsWithConcurrentWriters(t *testing.T) {
 			b := store.NewBatch()
 			b.Upsert(left, oribi.Row{"k": -1, "v": n})
 			b.Upsert(right, oribi.Row{"k": -1, "v": n})
-			ts, err := b.Commit(ctx, oribi.NoSync)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ts := must.Get(b.Commit(ctx, oribi.NoSync))(t)
 			seen(ts)
 		}
 		dir := fmt.Sprintf("/copy%d", n)
-		c, err := store.Checkpoint(ctx, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := openCopy(mem, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(store.Checkpoint(ctx, dir))(t)
+		s := must.Get(openCopy(mem, dir))(t)
 		mu.Lock()
 		some := slices.Clone(times)
 		mu.Unlock()
@@ -193,22 +182,14 @@ func TestCheckpointsWithConcurrentWriters(t *testing.T) {
 		if err := sameAsOf(store, s, some...); err != nil {
 			t.Fatalf("checkpoint %d as of %v: %v", n, c.Timestamp, err)
 		}
-		r, err := s.Table("right")
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := s.Table("left")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(s.Table("right"))(t)
+		l := must.Get(s.Table("left"))(t)
 		a, _, err1 := model.StoreDigest(ctx, l, mvcc.Max)
 		b, _, err2 := model.StoreDigest(ctx, r, mvcc.Max)
 		if err := errors.Join(err1, err2); err != nil || a != b {
 			t.Fatalf("checkpoint %d: the tables differ; %v", n, err)
 		}
-		if err := errors.Join(s.Close(), vfs.RemoveAll(mem, dir)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(s.Close(), vfs.RemoveAll(mem, dir)))
 	}
 	cancel()
 	wg.Wait()
@@ -231,11 +212,8 @@ func (c *countingClock) Now() (mvcc.Timestamp, error) {
 func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 	disk := faultfs.New(vfs.NewMem())
 	clock := &countingClock{Clock: mvcc.NewLogicalClock(mvcc.First)}
-	store, err := oribi.Open("/store",
-		&oribi.Options{FS: disk, History: oribi.HistoryForever, Manual: true, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store",
+		&oribi.Options{FS: disk, History: oribi.HistoryForever, Manual: true, Clock: clock}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	ctx := context.Background()
@@ -267,10 +245,7 @@ func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 	if failed != nil {
 		t.Fatal(failed)
 	}
-	s, err := openCopy(disk, "/copy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(openCopy(disk, "/copy"))(t)
 	defer s.Close()
 	if err := sameAsOf(store, s, ts, c.Timestamp); err != nil || c.Timestamp < ts {
 		t.Errorf("ingest at %v, checkpoint at %v: %v", ts, c.Timestamp, err)
@@ -281,25 +256,18 @@ func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 // history.
 func copiedStore(t *testing.T, fsys vfs.FS) *oribi.Store {
 	t.Helper()
-	store, err := oribi.Open("/store",
+	store := must.Get(oribi.Open("/store",
 		&oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true,
-			RowSetBytes: 1 << 13, LogSegmentBytes: 1 << 12})
-	if err != nil {
-		t.Fatal(err)
-	}
+			RowSetBytes: 1 << 13, LogSegmentBytes: 1 << 12}))(t)
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, 2000)
-	if err := table.Compact(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(context.Background()))
 	for from := 0; from < 300; from += 30 {
 		b := store.NewBatch()
 		for k := from; k < from+30; k++ {
 			b.Upsert(table, oribi.Row{"k": 5 * k, "v": 7})
 		}
-		if _, err := b.Commit(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(context.Background()))(t)
 	}
 	return store
 }
@@ -395,10 +363,8 @@ func checkFailedCheckpoints(t *testing.T, exists bool) {
 	for n := 0; ; n += seedtest.Stride(5) {
 		cause := []error{faultfs.ErrIO, faultfs.ErrSpace}[n%2]
 		if exists {
-			if err := errors.Join(vfs.RemoveAll(disk, "/copy"), disk.Mkdir("/copy"),
-				disk.Mkdir("/copy/lost+found")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(vfs.RemoveAll(disk, "/copy"), disk.Mkdir("/copy"),
+				disk.Mkdir("/copy/lost+found")))
 		}
 		fails := disk.Fail(faultfs.Rule{Match: changing, Skip: n, Err: cause, When: faultfs.When(n % 3)})
 		c, err := store.Checkpoint(ctx, "/copy")
@@ -463,19 +429,12 @@ func TestCheckpointOfReadOnlyStoreAndRefusals(t *testing.T) {
 	if _, err := store.Checkpoint(canceled, "/copy"); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	if _, err := store.Checkpoint(ctx, "/copy"); !errors.Is(err, oribi.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-	before, err := files.Fingerprint(mem, "/store")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if store, err = oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true}); err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(files.Fingerprint(mem, "/store"))(t)
+	store = must.Get(oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true}))(t)
 	defer store.Close()
 	var done, total, calls int64
 	c, err := store.Checkpoint(ctx, "/copy", nil, func(d, of int64) {
@@ -487,10 +446,7 @@ func TestCheckpointOfReadOnlyStoreAndRefusals(t *testing.T) {
 	if err != nil || done != total || calls == 0 {
 		t.Fatalf("progress %d of %d: %v", done, total, err)
 	}
-	s, err := openCopy(mem, "/copy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(openCopy(mem, "/copy"))(t)
 	defer s.Close()
 	if err := sameAsOf(store, s, c.Timestamp, mvcc.Max); err != nil {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -16,42 +17,28 @@ import (
 // back.
 func TestTimestampsAscendAfterReopeningWithClockSetBack(t *testing.T) {
 	fs := vfs.NewMem()
-	if err := fs.Mkdir("/s"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fs.Mkdir("/s"))
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	open := func() *oribi.Store {
-		store, err := oribi.Open("/s", &oribi.Options{FS: fs, Clock: mvcc.NewHybridClock(func() time.Time {
+		store := must.Get(oribi.Open("/s", &oribi.Options{FS: fs, Clock: mvcc.NewHybridClock(func() time.Time {
 			return now
-		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		})}))(t)
 		return store
 	}
 	ctx := context.Background()
 	store := open()
 	table := numbersTable(t, store, "numbers")
-	empty, err := store.NewBatch().Commit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := must.Get(store.NewBatch().Commit(ctx))(t)
 	ahead := mvcc.FromTime(now.Add(5 * time.Second))
-	if err := store.AdvanceClock(ahead); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.AdvanceClock(ahead))
 	if n, err := table.Count(ctx, oribi.AsOf(ahead)); err != nil || n != 0 {
 		t.Fatal(n, err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	now = now.Add(-time.Hour)
 	store = open()
 	defer store.Close()
-	if table, err = store.Table("numbers"); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(store.Table("numbers"))(t)
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": 1, "v": 1})
 	ts, err := b.Commit(ctx)
@@ -101,9 +88,7 @@ func TestWallClockPastTheLastTimestamp(t *testing.T) {
 		}
 	})
 	w.move(right.Sub(w.time()))
-	if err := commit(10); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, commit(10))
 	if n, err := table.Count(ctx); err != nil || n != 11 {
 		t.Errorf("after the clock was corrected: %d rows, %v; want 11", n, err)
 	}
@@ -150,9 +135,7 @@ func TestReadsAheadOfTheClockAreRefused(t *testing.T) {
 	if err := store.AdvanceClock(most + 1); !errors.Is(err, oribi.ErrFuture) {
 		t.Errorf("more than ten seconds ahead: %v", err)
 	}
-	if err := store.AdvanceClock(most); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.AdvanceClock(most))
 	if _, err := table.Get(ctx, 1, oribi.AsOf(most)); err != nil {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/keydir"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -31,14 +32,8 @@ func wideStore(t *testing.T, w wide, options ...oribi.TableOption) vfs.FS {
 		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i),
 			Type: schema.Binary, BlockBytes: int32(w.block)})
 	}
-	s, err := schema.New(columns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("wide", s, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, 1))(t)
+	table := must.Get(store.CreateTable("wide", s, options...))(t)
 	b := store.NewBatch()
 	for k := range w.rows {
 		row := oribi.Row{"k": k}
@@ -57,9 +52,7 @@ func wideStore(t *testing.T, w wide, options ...oribi.TableOption) vfs.FS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	return mem
 }
 
@@ -70,14 +63,9 @@ func openWide(t *testing.T, mem vfs.FS, o oribi.Options) (table *oribi.Table, re
 	keydir.Eager.Store(false) // histories of other tests may have set it
 	fsys := &readsFS{FS: mem, pages: map[string]bool{}}
 	o.FS, o.ReadOnly = fsys, true
-	store, err := oribi.Open("/wide", &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/wide", &o))(t)
 	t.Cleanup(func() { store.Close() })
-	if table, err = store.Table("wide"); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(store.Table("wide"))(t)
 	reads = func() int {
 		fsys.mu.Lock()
 		defer fsys.mu.Unlock()
@@ -148,19 +136,14 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 func TestGetManyReadsNeighborsTogether(t *testing.T) {
 	ctx, of := context.Background(), wide{rows: 1500, columns: 10, cell: 100, block: 16 << 10}
 	table, reads := openWide(t, wideStore(t, of, oribi.RowFile(true)), oribi.Options{})
-	if _, err := table.Get(ctx, 1499); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.Get(ctx, 1499))(t)
 	reads()
 	var keys []any
 	for k := 400; k < 500; k++ {
 		keys = append(keys, k)
 	}
 	keys = append(keys, 900, 5000, 401)
-	rows, err := table.GetMany(ctx, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(table.GetMany(ctx, keys))(t)
 	if n := reads(); n > 3 {
 		t.Errorf("%d reads for 100 neighbors and a row elsewhere, want at most 3", n)
 	}
@@ -178,25 +161,17 @@ func TestOpenReadsAhead(t *testing.T) {
 	mem := wideStore(t, wide{rows: 300, columns: 3, cell: 1000, block: 16 << 10}, oribi.RowFile(true))
 	pages := func(ahead int64, read bool) map[string]bool {
 		fsys := &readsFS{FS: mem, pages: map[string]bool{}}
-		store, err := oribi.Open("/wide", &oribi.Options{FS: fsys, ReadOnly: true, ReadAheadBytes: ahead})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open("/wide", &oribi.Options{FS: fsys, ReadOnly: true, ReadAheadBytes: ahead}))(t)
 		defer store.Close()
 		if !read {
 			return fsys.pages
 		}
-		table, err := store.Table("wide")
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(store.Table("wide"))(t)
 		if n := counted(t, table.Scan(context.Background()).Batches()); n == 0 {
 			t.Fatal("no rows")
 		}
 		for k := range 300 {
-			if _, err := table.Get(context.Background(), k); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(table.Get(context.Background(), k))(t)
 		}
 		return fsys.pages
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -52,10 +53,7 @@ func TestCommitKeepsRowsWhenTheDiskIsFull(t *testing.T) {
 	ctx := context.Background()
 	disk := &narrowFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
-	store, err := oribi.Open("/full", &oribi.Options{FS: disk, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/full", &oribi.Options{FS: disk, Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	b := store.NewBatch()
@@ -107,9 +105,7 @@ func TestRowsUseTheDefaultAtTheTimeTheyAreAdded(t *testing.T) {
 	b.Insert(table, oribi.Row{"k": 1, "v": 0})
 	b.Upsert(table, oribi.Row{"k": 2, "v": 0})
 	alter(t, table, oribi.SetDefault("d", 2))
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	for k := 1; k <= 2; k++ {
 		if row, err := table.Get(ctx, k); err != nil || row["d"] != int64(1) {
 			t.Errorf("row %d: %v, %v; want the default 1", k, row, err)
@@ -136,9 +132,7 @@ func TestUpdateIfAndDeleteIfRefuseRowByRow(t *testing.T) {
 	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrConflict) {
 		t.Fatalf("without AllowPartial: %v", err)
 	}
-	if _, err := b.Commit(ctx, oribi.AllowPartial); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx, oribi.AllowPartial))(t)
 	var refused []int
 	for _, r := range b.Refused() {
 		if !errors.Is(r, oribi.ErrConflict) || !errors.Is(r, oribi.ErrRow) {
@@ -169,9 +163,7 @@ func TestUpsertIgnoreLeavesImmutableColumns(t *testing.T) {
 	b := store.NewBatch()
 	b.UpsertIgnore(table, oribi.Row{"k": 1, "v": 2})
 	b.UpsertIgnore(table, oribi.Row{"k": 2, "v": 2})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	for k := 1; k <= 2; k++ {
 		if row, err := table.Get(ctx, k); err != nil || row["v"] != int64(k) {
 			t.Error(row, err)
@@ -219,10 +211,7 @@ func TestRowIterationEndsAtTheNextRow(t *testing.T) {
 		for k := range 10 {
 			putNumber(t, store, table, k, k)
 		}
-		typed, err := oribi.Typed[number](table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		typed := must.Get(oribi.Typed[number](table))(t)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		want := context.Canceled

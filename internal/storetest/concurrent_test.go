@@ -13,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -68,11 +69,8 @@ func (c *crew) work(d time.Duration) {
 // busyStore opens a store with frequent flushes and compactions, and its table numbers.
 func busyStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/store",
-		&oribi.Options{FS: fsys, History: oribi.HistoryForever, FlushBytes: 1 << 15, RowSetBytes: 1 << 14})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store",
+		&oribi.Options{FS: fsys, History: oribi.HistoryForever, FlushBytes: 1 << 15, RowSetBytes: 1 << 14}))(t)
 	return store, numbersTable(t, store, "numbers")
 }
 
@@ -176,9 +174,7 @@ func TestScanOutlivesCompactionAndDrop(t *testing.T) {
 	defer store.Close()
 	for from := 0; from < 30000; from += 6000 {
 		fillNumbers(t, store, table, from, from+6000)
-		if err := table.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(ctx))
 	}
 	scanAcross(t, table, "compaction", func() error { return table.Compact(ctx) })
 	scanAcross(t, table, "drop", func() error { return store.DropTable("numbers") })
@@ -196,9 +192,7 @@ func scanAcross(t *testing.T, table *oribi.Table, what string, do func() error) 
 			t.Fatalf("%s: row %d is %v", what, n, row)
 		}
 		if n == 0 {
-			if err := do(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, do())
 		}
 		n++
 	}

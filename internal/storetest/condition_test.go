@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -16,10 +17,8 @@ import (
 // conditionStore returns a store in memory with a table of key k and value v.
 func conditionStore(t *testing.T) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/c", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(
+		oribi.Open("/c", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: oribi.HistoryForever}))(t)
 	t.Cleanup(func() { store.Close() })
 	return store, numbersTable(t, store, "numbers")
 }
@@ -48,10 +47,7 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 	b := store.NewBatch()
 	commit := func() mvcc.Timestamp {
 		t.Helper()
-		ts, err := b.Commit(ctx, oribi.NoSync)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(ctx, oribi.NoSync))(t)
 		return ts
 	}
 	key := func(state, seq int) int { return state*1000 + seq }
@@ -68,9 +64,7 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 		commit()
 	}
 	each(oribi.OpInsert, -1, 1, 2, 5)
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	each(oribi.OpDelete, 0, 2, 5)
 	each(oribi.OpInsert, -1, 3, 4)
 	each(oribi.OpInsert, -2, 5)
@@ -153,13 +147,9 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 		}
 	}
 	check("applied")
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	check("flushed")
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	check("compacted")
 }
 
@@ -208,9 +198,7 @@ func TestConditionsSeeEarlierOperations(t *testing.T) {
 	for _, k := range []int{1, 2} {
 		putNumber(t, store, table, k, 10)
 		if k == 1 {
-			if err := table.Flush(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(ctx))
 		}
 	}
 	b := store.NewBatch()
@@ -224,9 +212,7 @@ func TestConditionsSeeEarlierOperations(t *testing.T) {
 		b.If(table, oribi.Row{"k": k}, oribi.Eq("v", 11+k))
 	}
 	b.IfAbsent(table, oribi.Row{"k": 3})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	wantValue(t, table, 12)
 	for name, condition := range map[string]func(){
 		"another value":  func() { b.If(table, oribi.Row{"k": 1}, oribi.Eq("v", 10)) },
@@ -280,10 +266,7 @@ func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 		t.Fatalf("without AllowPartial: %v", err)
 	}
 	wantValue(t, table, 10)
-	ts, err := b.Commit(ctx, oribi.AllowPartial)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(b.Commit(ctx, oribi.AllowPartial))(t)
 	var rows []int
 	for _, r := range b.Refused() {
 		rows = append(rows, r.Row)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
@@ -38,24 +39,14 @@ func copiedKey(k int) string { return fmt.Sprintf("key %06d", k) }
 // and some rows of the fifth have changes. It returns the newest version of each key that was
 // inserted, −1 for deleted ones, and the timestamps of the commits.
 func copiedTable(t *testing.T) (table *oribi.Table, versions map[int]int, commits []model.Commit) {
-	store, err := oribi.Open("/copied", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(
+		oribi.Open("/copied", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: oribi.HistoryForever}))(t)
 	t.Cleanup(func() { store.Close() })
-	columns, err := schema.New(copiedColumns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if table, err = store.CreateTable("t", columns); err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(schema.New(copiedColumns, 1))(t)
+	table = must.Get(store.CreateTable("t", columns))(t)
 	versions = map[int]int{}
 	commit := func(b *oribi.Batch) {
-		ts, err := b.Commit(t.Context(), oribi.NoSync)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 		commits = append(commits, model.Commit{TS: ts})
 	}
 	for _, part := range []struct{ from, to, step int }{{0, 20_000, 2}, {19_001, 40_001, 2}, {40_002, 60_002, 2},
@@ -66,9 +57,7 @@ func copiedTable(t *testing.T) (table *oribi.Table, versions map[int]int, commit
 			versions[k] = 0
 		}
 		commit(b)
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(t.Context()))
 	}
 	for _, range3 := range [3]int{78_000, 45_000, 10} {
 		b := store.NewBatch()
@@ -86,9 +75,7 @@ func copiedTable(t *testing.T) (table *oribi.Table, versions map[int]int, commit
 	for _, r := range table.Layout().RowSets {
 		all.RowSets = append(all.RowSets, r.ID)
 	}
-	if err := table.Merge(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Merge(t.Context(), all))
 	if n := len(table.Layout().RowSets); n != 1 {
 		t.Fatalf("%d rowsets after the merge, want 1", n)
 	}

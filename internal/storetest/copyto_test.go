@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/backup"
+	"github.com/oribi-db/oribi/internal/must"
 	kvstore "github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -21,19 +22,12 @@ func TestCopiesIntoEmptyDirectories(t *testing.T) {
 	mem := vfs.NewMem()
 	store := copiedStore(t, mem)
 	t.Cleanup(func() { store.Close() })
-	if err := errors.Join(mem.Mkdir("/volume"), mem.Mkdir("/volume/lost+found")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Checkpoint(ctx, "/volume"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(mem.Mkdir("/volume"), mem.Mkdir("/volume/lost+found")))
+	must.Get(store.Checkpoint(ctx, "/volume"))(t)
 	if _, err := mem.Stat("/volume/lost+found"); err != nil {
 		t.Error(err)
 	}
-	copied, err := oribi.Open("/volume", &oribi.Options{FS: mem})
-	if err != nil {
-		t.Fatal(err)
-	}
+	copied := must.Get(oribi.Open("/volume", &oribi.Options{FS: mem}))(t)
 	if _, err := copied.DiskUsage(); err != nil {
 		t.Error(err)
 	}
@@ -49,10 +43,7 @@ func TestCopiesIntoEmptyDirectories(t *testing.T) {
 func TestPlacesThatAreRefused(t *testing.T) {
 	ctx := context.Background()
 	base := t.TempDir()
-	store, err := oribi.Open(filepath.Join(base, "s"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(filepath.Join(base, "s"), nil))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
 	dangling := filepath.Join(base, "dangling")
@@ -60,13 +51,9 @@ func TestPlacesThatAreRefused(t *testing.T) {
 		t.Skip(err)
 	}
 	link := filepath.Join(base, "link")
-	if err := os.Symlink(filepath.Join(base, "s"), link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(base, "s"), link))
 	damaged := filepath.Join(base, "damaged")
-	if err := errors.Join(os.Mkdir(damaged, 0o700), os.Mkdir(filepath.Join(damaged, "data"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(damaged, 0o700), os.Mkdir(filepath.Join(damaged, "data"), 0o700)))
 	checkpoint := func(out string) error { return errOf(store.Checkpoint(ctx, out)) }
 	create := func(out string) error {
 		return errOf(backup.Open(backup.Dir(out, nil)).Backup(ctx, store))

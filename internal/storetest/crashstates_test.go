@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/crash"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
@@ -53,10 +54,7 @@ func TestInterruptedRecoveryLosesNothing(t *testing.T) {
 func TestSequencesOfOperationsSurviveCrashes(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(400 * time.Millisecond))
-	q, err := crash.NewSequences(2, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(crash.NewSequences(2, 4))(t)
 	var total crash.StateCounts
 	done := 0
 	for _, i := range rand.New(rand.NewPCG(seed, 5)).Perm(q.Count()) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -113,9 +114,7 @@ func TestCursorMovesAsOverASortedSlice(t *testing.T) {
 				t.Fatalf("key %v of row %v", c.Key(), row)
 			}
 		}
-		if err := errors.Join(c.Close(), c.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(c.Close(), c.Close()))
 		if c.First() || c.Next() || c.Prev() || c.Seek("host0") {
 			t.Fatal("a closed cursor moved")
 		}
@@ -129,9 +128,7 @@ func TestCursorSeesOneState(t *testing.T) {
 	commit := func(fill func(b *oribi.Batch)) {
 		b := store.NewBatch()
 		fill(b)
-		if _, err := b.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context()))(t)
 	}
 	commit(func(b *oribi.Batch) {
 		for k := range 100 {
@@ -148,9 +145,7 @@ func TestCursorSeesOneState(t *testing.T) {
 			b.Delete(table, oribi.Row{"k": k})
 		}
 	})
-	if err := table.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(t.Context()))
 	for k := range int64(100) {
 		if row := c.Row(); len(row) != 1 || row["v"] != 10*k || c.Key()[0] != k || len(c.Cells()) != 1 {
 			t.Fatalf("row %d: %v, key %v", k, row, c.Key())
@@ -167,9 +162,7 @@ func TestCursorEndsWithErrors(t *testing.T) {
 	for k := range 50 {
 		b.Insert(table, oribi.Row{"k": k, "v": k})
 	}
-	if _, err := b.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(t.Context()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, test := range []struct {
 		c    *oribi.Cursor
@@ -206,16 +199,10 @@ func TestCursorAtTheEmptyKey(t *testing.T) {
 	type word struct {
 		W string `oribi:"w,key"`
 	}
-	store, err := oribi.Open("/words", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/words", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	for _, words := range [][]string{{"a", "b"}, {"", "a", "b"}} {
-		table, err := oribi.OpenTable[word](store, fmt.Sprint("words", len(words)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(oribi.OpenTable[word](store, fmt.Sprint("words", len(words))))(t)
 		for _, w := range words {
 			mustPut(t, table, word{w})
 		}
@@ -230,9 +217,7 @@ func TestCursorAtTheEmptyKey(t *testing.T) {
 			if !plain.Seek("") || plain.Key()[0] != words[0] || plain.Prev() {
 				t.Errorf("%q in %s: Seek the empty key, then Prev, is at %v", words, place, plain.Row())
 			}
-			if err := errors.Join(typed.Close(), plain.Close(), table.Table.Flush(t.Context())); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(typed.Close(), plain.Close(), table.Table.Flush(t.Context())))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -51,10 +52,7 @@ func visitsTable(t *testing.T, r *rand.Rand) (*oribi.TableOf[visit], []mvcc.Time
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	visits, err := oribi.OpenTable[visit](store, "visits")
-	if err != nil {
-		t.Fatal(err)
-	}
+	visits := must.Get(oribi.OpenTable[visit](store, "visits"))(t)
 	var times []mvcc.Timestamp
 	commit := func(op oribi.Op, n, step int) {
 		b := store.NewBatch()
@@ -66,10 +64,7 @@ func visitsTable(t *testing.T, r *rand.Rand) (*oribi.TableOf[visit], []mvcc.Time
 			}
 			visits.Add(op, b, row)
 		}
-		ts, err := b.Commit(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(t.Context()))(t)
 		times = append(times, ts)
 	}
 	run := func(err error) {

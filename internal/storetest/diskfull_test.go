@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -26,18 +27,13 @@ func TestFullDiskAllowsOperationsThatFreeSpace(t *testing.T) {
 	disk := &narrowFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
 	open := func() (*oribi.Store, *oribi.Table) {
-		s, err := oribi.Open("/store", &oribi.Options{FS: disk, Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(oribi.Open("/store", &oribi.Options{FS: disk, Manual: true}))(t)
 		return s, numbersTable(t, s, "numbers")
 	}
 	next := 0 // the highest key passed to a delete
 	store, table := open()
 	fillNumbers(t, store, table, 0, 1000)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	insert := func(k int) error {
 		b := store.NewBatch()
 		b.Insert(table, oribi.Row{"k": k, "v": -k})
@@ -75,16 +71,11 @@ func TestFullDiskAllowsOperationsThatFreeSpace(t *testing.T) {
 	}
 	store, table = open()
 	disk.free.Store(8 << 20)
-	if err := remove(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, remove(0))
 	check("only metadata has room", 2<<20, false, false, false)
 	check("rows have no room", 8<<20, false, true, true)
 	disk.free.Store(2 << 20)
-	spare, err := store.CreateTable("spare", table.Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
+	spare := must.Get(store.CreateTable("spare", table.Schema()))(t)
 	if err := store.DropTable(spare.Name()); err != nil {
 		t.Error(err)
 	}
@@ -93,9 +84,7 @@ func TestFullDiskAllowsOperationsThatFreeSpace(t *testing.T) {
 		t.Errorf("a drop on a full disk: %v, want ErrNoSpace", err)
 	}
 	check("space again", 1<<30, true, true, true)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	store, table = open()
 	defer store.Close()
 	if n, err := table.Count(ctx); err != nil || n != 998 {

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -149,30 +150,20 @@ func otherCalls(store *oribi.Store, table *oribi.Table, place string) (reads, wr
 
 func openNumbers(t *testing.T, mem *vfs.Mem, readOnly bool) (*oribi.Store, *oribi.Table, *oribi.TableOf[numberRow]) {
 	t.Helper()
-	store, err := oribi.Open("/errors",
-		&oribi.Options{FS: mem, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true, ReadOnly: readOnly})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/errors",
+		&oribi.Options{FS: mem, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true, ReadOnly: readOnly}))(t)
 	t.Cleanup(func() { store.Close() })
 	table := numbersTable(t, store, "t")
-	typed, err := oribi.Typed[numberRow](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := must.Get(oribi.Typed[numberRow](table))(t)
 	if !readOnly {
-		if _, err := typed.Put(t.Context(), numberRow{1, 10}, numberRow{2, 20}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(typed.Put(t.Context(), numberRow{1, 10}, numberRow{2, 20}))(t)
 	}
 	return store, table, typed
 }
 
 func TestErrorsOfAClosedStoreNameIt(t *testing.T) {
 	store, table, typed := openNumbers(t, vfs.NewMem(), false)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	const place = "/errors"
 	checkErrors(t, oribi.ErrClosed, readCalls(t.Context(), store, table, typed, place))
 	checkErrors(t, oribi.ErrClosed, writeCalls(t.Context(), store, table, typed, place))
@@ -183,9 +174,7 @@ func TestErrorsOfAClosedStoreNameIt(t *testing.T) {
 func TestErrorsOfAReadOnlyStoreNameIt(t *testing.T) {
 	mem := vfs.NewMem()
 	writer, _, _ := openNumbers(t, mem, false)
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writer.Close())
 	store, table, typed := openNumbers(t, mem, true)
 	_, writes := otherCalls(store, table, "/errors")
 	checkErrors(t, oribi.ErrReadOnly, append(writes, writeCalls(t.Context(), store, table, typed, "/errors")...))
@@ -303,16 +292,11 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 		}},
 	})
 	b := store.NewBatch()
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	checkErrors(t, oribi.ErrCommitted, []failingCall{{"Commit", "commit", func() error {
 		return errOf(b.Commit(ctx))
 	}}})
-	other, err := store.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(store.Snapshot(ctx))(t)
 	other.Close()
 	checkErrors(t, oribi.ErrClosed, []failingCall{{"Get", `table "t"`, func() error {
 		return errOf(table.Get(ctx, 1, oribi.At(other)))
@@ -329,9 +313,7 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 		{"Open", missing, func() error { return errOf(oribi.Open(missing, &oribi.Options{ErrorIfMissing: true})) }},
 	})
 	// A dropped table.
-	if err := store.DropTable("t"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.DropTable("t"))
 	checkErrors(t, oribi.ErrNoTable, []failingCall{
 		{"Get", `table "t"`, func() error { return errOf(table.Get(ctx, 1)) }},
 		{"Scan", `table "t"`, func() error { return lastErr(table.Scan(ctx).Rows()) }},
@@ -350,17 +332,13 @@ func TestHistoryAndDiffEndAfterClose(t *testing.T) {
 	run := func(name string, begin func(store *oribi.Store, table *oribi.Table,
 		typed *oribi.TableOf[numberRow]) iter.Seq2[any, error]) {
 		store, table, typed := openNumbers(t, vfs.NewMem(), false)
-		if _, err := typed.Put(ctx, numberRow{1, 11}, numberRow{2, 21}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(typed.Put(ctx, numberRow{1, 11}, numberRow{2, 21}))(t)
 		steps := 0
 		err := lastErr(func(yield func(any, error) bool) {
 			begin(store, table, typed)(func(v any, err error) bool {
 				if err == nil {
 					if steps++; steps == 1 {
-						if err := store.Close(); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, store.Close())
 					}
 				}
 				return yield(v, err)
@@ -393,24 +371,16 @@ func anySeq[T any](seq iter.Seq2[T, error]) iter.Seq2[any, error] {
 
 // Errors about an unknown name end with the nearest name, once.
 func TestErrorsNameTheNearestTableOrColumn(t *testing.T) {
-	store, err := oribi.Open("/errors",
-		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/errors",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true}))(t)
 	t.Cleanup(func() { store.Close() })
 	type fileRow struct {
 		Path string `oribi:"path,key"`
 		Size int64
 	}
-	files, err := oribi.OpenTable[fileRow](store, "files")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(oribi.OpenTable[fileRow](store, "files"))(t)
 	table, ctx := files.Table, t.Context()
-	if _, err := files.Put(ctx, fileRow{"a", 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(files.Put(ctx, fileRow{"a", 1}))(t)
 	commit := func(fill func(b *oribi.Batch)) error {
 		b := store.NewBatch()
 		fill(b)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -39,11 +40,8 @@ func newSessions(t *testing.T, age time.Duration, opts ...oribi.TableOption) *se
 
 func (s *sessions) open() {
 	s.t.Helper()
-	store, err := oribi.Open("/sessions",
-		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.time), History: time.Hour, Manual: true})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/sessions",
+		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.time), History: time.Hour, Manual: true}))(s.t)
 	s.store = store
 	s.t.Cleanup(func() { store.Close() })
 	s.table, _ = store.Table("sessions")
@@ -54,10 +52,7 @@ func (s *sessions) put(k, v int, d time.Duration) mvcc.Timestamp {
 	s.t.Helper()
 	b := s.store.NewBatch()
 	b.Upsert(s.table, s.row(k, v, d))
-	ts, err := b.Commit(context.Background())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	ts := must.Get(b.Commit(context.Background()))(s.t)
 	return ts
 }
 
@@ -89,10 +84,7 @@ func (s *sessions) content(opts ...oribi.CountOption) string {
 	if got, err := s.table.Count(ctx, opts...); got != n || err != nil {
 		s.t.Errorf("count %d, %v; the scan has %s", got, err, text)
 	}
-	r, err := s.table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows(), oribi.CountOf("k")}, aggregated...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	r := must.Get(s.table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows(), oribi.CountOf("k")}, aggregated...))(s.t)
 	if v := r.Groups[0].Values; fmt.Sprint(v) != fmt.Sprint([]int64{n, n}) {
 		s.t.Errorf("aggregate %v; the scan has %s", v, text)
 	}
@@ -108,9 +100,7 @@ func TestRowsExpire(t *testing.T) {
 		s.put(2, 20, 2*time.Hour)
 		before := s.put(3, 30, 0)
 		if flushed {
-			if err := s.table.Flush(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.table.Flush(ctx))
 		}
 		s.move(time.Hour + time.Minute - time.Microsecond)
 		if got := s.content(); got != "1=10 2=20 3=30 " {
@@ -189,9 +179,7 @@ func TestWritesTakeExpiredRowsForAbsent(t *testing.T) {
 				s := newSessions(t, 0)
 				s.put(1, 1, time.Minute)
 				if flushed {
-					if err := s.table.Flush(ctx); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, s.table.Flush(ctx))
 				}
 				s.move(time.Minute)
 				b := s.store.NewBatch()
@@ -269,16 +257,9 @@ func TestTransactionConflictsIfWhatItReadExpires(t *testing.T) {
 			s.put(1, 10, time.Minute)
 			s.put(2, 20, time.Hour)
 			s.move(time.Minute - time.Microsecond)
-			tx, err := s.store.Begin(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := test.read(s, tx); err != nil {
-				t.Fatal(err)
-			}
-			if err := tx.Upsert(s.table, oribi.Row{"k": 3, "v": 30}); err != nil {
-				t.Fatal(err)
-			}
+			tx := must.Get(s.store.Begin(ctx))(t)
+			must.Do(t, test.read(s, tx))
+			must.Do(t, tx.Upsert(s.table, oribi.Row{"k": 3, "v": 30}))
 			s.move(time.Second)
 			if _, err := tx.Commit(); !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
@@ -306,20 +287,12 @@ func (s *sessions) tick() time.Time {
 func tickingTable(t *testing.T) (*sessions, *oribi.Table) {
 	t.Helper()
 	s := &sessions{fakeWall: newFakeWall(), t: t}
-	store, err := oribi.Open("/sessions",
-		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/sessions",
+		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true}))(t)
 	t.Cleanup(func() { store.Close() })
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "until", Type: schema.Timestamp}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0)); err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "until", Type: schema.Timestamp}}, 1))(t)
+	s.table = must.Get(store.CreateTable("sessions", columns, oribi.Expires("until", 0)))(t)
 	s.store = store
 	return s, s.table
 }
@@ -332,20 +305,13 @@ func TestTransactionsCommitBeforeTheirRowsExpire(t *testing.T) {
 	for k := range 300 {
 		b := s.store.NewBatch()
 		b.Insert(table, oribi.Row{"k": k, "until": s.time().Add(time.Duration(k%30+2) * time.Microsecond)})
-		if _, err := b.Commit(ctx); err != nil {
-			t.Fatal(err)
-		}
-		tx, err := s.store.Begin(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx))(t)
+		tx := must.Get(s.store.Begin(ctx))(t)
 		if _, err := tx.Get(table, k); errors.Is(err, oribi.ErrNotFound) {
 			tx.Rollback()
 			continue
 		}
-		if err := tx.Insert(table, oribi.Row{"k": -k - 1, "until": s.time().Add(time.Hour)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Insert(table, oribi.Row{"k": -k - 1, "until": s.time().Add(time.Hour)}))
 		switch ts, err := tx.Commit(); {
 		case err == nil:
 			committed++
@@ -373,15 +339,10 @@ func TestCommitsDecideAsOfTheirOwnTimestamp(t *testing.T) {
 		expires := s.time().Add(time.Duration(k%20+2) * time.Microsecond)
 		b := s.store.NewBatch()
 		b.Insert(table, oribi.Row{"k": k, "until": expires})
-		if _, err := b.Commit(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx))(t)
 		b.Delete(table, oribi.Row{"k": k})
 		b.Insert(table, oribi.Row{"k": -k - 1, "until": expires})
-		ts, err := b.Commit(ctx, oribi.AllowPartial)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(ctx, oribi.AllowPartial))(t)
 		deleted := len(b.Refused()) == 0
 		expired := !ts.Time().Before(expires)
 		if expired {
@@ -404,26 +365,19 @@ func TestExpiredRowsStayAbsentWhenTheRuleEnds(t *testing.T) {
 	var times []mvcc.Timestamp
 	var states []string
 	note := func() {
-		sn, err := s.store.Snapshot(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sn := must.Get(s.store.Snapshot(ctx))(t)
 		times = append(times, sn.Timestamp())
 		states = append(states, s.content(oribi.AsOf(sn.Timestamp())))
 		sn.Close()
 	}
 	alter := func(c oribi.Alteration) {
 		t.Helper()
-		if err := s.table.Alter(ctx, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.table.Alter(ctx, c))
 		note()
 	}
 	s.put(1, 1, time.Second)
 	s.put(2, 2, time.Minute)
-	if err := s.table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.table.Flush(ctx))
 	s.put(3, 3, time.Second)
 	s.put(4, 4, time.Minute)
 	note()
@@ -442,10 +396,8 @@ func TestExpiredRowsStayAbsentWhenTheRuleEnds(t *testing.T) {
 	if err := s.table.Alter(ctx, oribi.DropColumn("until")); !errors.Is(err, oribi.ErrSchema) {
 		t.Errorf("drop of the column: %v", err)
 	}
-	if err := s.table.Alter(ctx, oribi.RenameColumn("until", "late"),
-		oribi.SetExpires("late", time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.table.Alter(ctx, oribi.RenameColumn("until", "late"),
+		oribi.SetExpires("late", time.Minute)))
 	if e := s.table.Properties().Expiry; e.Column != "late" || e.Age != time.Minute || e.Since <= times[len(times)-1] {
 		t.Errorf("expiry %+v", e)
 	}
@@ -458,9 +410,7 @@ func TestExpiredRowsStayAbsentWhenTheRuleEnds(t *testing.T) {
 		if got := s.content(); got != "" {
 			t.Errorf("an hour later: %s", got)
 		}
-		if err := s.table.Compact(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.table.Compact(ctx))
 		s.store.Close()
 		s.open()
 	}
@@ -492,16 +442,12 @@ func TestCompactionsDropExpiredRows(t *testing.T) {
 		s.put(4, 4, 0)
 		s.move(time.Second)
 		if flushed {
-			if err := s.table.Flush(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.table.Flush(ctx))
 		}
 		s.put(3, 5, 100*time.Minute)
 		s.move(2 * time.Hour)
 		want := s.content()
-		if err := s.table.Compact(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.table.Compact(ctx))
 		if err := s.table.Compact(ctx); err != nil { // a redo is in the base now
 			t.Fatal(err)
 		}
@@ -511,9 +457,7 @@ func TestCompactionsDropExpiredRows(t *testing.T) {
 		}
 		s.move(time.Hour)
 		s.put(2, 6, time.Hour)
-		if err := s.table.Compact(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.table.Compact(ctx))
 		if st, err = s.table.Stats(false); err != nil || st.LiveRows != 2 {
 			t.Errorf("%d rows are stored, want 2: %v", st.LiveRows, err)
 		}
@@ -531,11 +475,8 @@ func TestCompactionsDropExpiredRows(t *testing.T) {
 func TestRuleEndsWhileRowsExpire(t *testing.T) {
 	ctx := context.Background()
 	s := &sessions{fakeWall: newFakeWall(), t: t}
-	store, err := oribi.Open("/sessions",
-		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/sessions",
+		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true}))(t)
 	defer store.Close()
 	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
 		{Name: "until", Type: schema.Timestamp}}, 1)
@@ -549,12 +490,8 @@ func TestRuleEndsWhileRowsExpire(t *testing.T) {
 	for k := range 100 {
 		b.Insert(s.table, oribi.Row{"k": k, "v": k, "until": begin.Add(time.Duration(k) * time.Microsecond)})
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.table.Alter(ctx, oribi.ClearExpires()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
+	must.Do(t, s.table.Alter(ctx, oribi.ClearExpires()))
 	since := s.table.Properties().Expiry.Since
 	before, after := s.content(oribi.AsOf(since-1)), s.content()
 	if before != after || after == "" || strings.HasPrefix(after, "0=") {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -28,9 +29,7 @@ func (s *sessions) create(o *oribi.Options) {
 	}
 	store := s.store
 	s.t.Cleanup(func() { store.Close() })
-	if s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0)); err != nil {
-		s.t.Fatal(err)
-	}
+	s.table = must.Get(store.CreateTable("sessions", columns, oribi.Expires("until", 0)))(s.t)
 }
 
 // A flush is canceled. A row of its MemRowSet is renewed. When the flush is tried again, the row as
@@ -52,9 +51,7 @@ func TestRetriedFlushKeepsRenewedRows(t *testing.T) {
 	s.move(30 * time.Second)
 	s.put(1, 2, 3*time.Hour)
 	s.move(2 * time.Hour)
-	if err := s.table.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.table.Flush(t.Context()))
 	if got := s.content(); got != "1=2 " {
 		t.Errorf("after the flush: %s", got)
 	}
@@ -74,9 +71,7 @@ func TestIngestNextToRenewals(t *testing.T) {
 		return err
 	}
 	s.put(keys, 0, 0)
-	if err := renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, renew())
 	var stop atomic.Bool
 	done := make(chan error)
 	go func() {
@@ -97,9 +92,7 @@ func TestIngestNextToRenewals(t *testing.T) {
 		}
 	}
 	stop.Store(true)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-done)
 }
 
 // A row expires at each look at the clock. A commit that renews them all, and calls that replace
@@ -132,9 +125,7 @@ func TestCommitsEndWhileRowsExpire(t *testing.T) {
 		for k := range rows {
 			b.Insert(s.table, oribi.Row{"k": k, "v": k, "until": start.Add(time.Duration(k) * time.Microsecond)})
 		}
-		if _, err := b.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context()))(t)
 		s.move(start.Sub(s.time()))
 		ts, err := change(s)
 		if took := ts.Time().Sub(start); err != nil || took > rows/2*time.Microsecond {

@@ -10,6 +10,7 @@ import (
 	"github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -28,25 +29,17 @@ import (
 // after the flush. before is the time of the last row of rowset 1.
 func explainTable(t *testing.T) (table *oribi.Table, before mvcc.Timestamp) {
 	t.Helper()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(
+		oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true}))(t)
 	t.Cleanup(func() { store.Close() })
-	table, err = store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
+	table = must.Get(store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
 		schema.Column{Name: "n", Type: schema.Int64, BlockBytes: 8 << 10},
 		schema.Column{Name: "word", Type: schema.String, BlockBytes: 8 << 10},
-		schema.Column{Name: "wide", Type: schema.Int64}))
-	if err != nil {
-		t.Fatal(err)
-	}
+		schema.Column{Name: "wide", Type: schema.Int64})))(t)
 	commit := func(fill func(b *oribi.Batch)) mvcc.Timestamp {
 		b := store.NewBatch()
 		fill(b)
-		ts, err := b.Commit(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(t.Context()))(t)
 		return ts
 	}
 	put := func(from, to int) mvcc.Timestamp {
@@ -58,9 +51,7 @@ func explainTable(t *testing.T) (table *oribi.Table, before mvcc.Timestamp) {
 	}
 	for _, rows := range [][2]int{{0, 10000}, {10000, 12000}} {
 		before = put(rows[0], rows[1])
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(t.Context()))
 	}
 	put(12000, 12300)
 	put(100, 110)
@@ -71,10 +62,8 @@ func explainTable(t *testing.T) (table *oribi.Table, before mvcc.Timestamp) {
 	})
 	// The order of predicates depends on the costs of testing a column, which are unknown until its
 	// file is open. This opens all.
-	if _, err := table.Count(t.Context(),
-		oribi.Where(oribi.Ge("n", 0), oribi.Ge("wide", 0), oribi.Ne("word", "green"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.Count(t.Context(),
+		oribi.Where(oribi.Ge("n", 0), oribi.Ge("wide", 0), oribi.Ne("word", "green"))))(t)
 	return table, before
 }
 
@@ -234,10 +223,7 @@ func explainCountsWhatScansDo(t *testing.T, table *oribi.Table, before mvcc.Time
 			if workers > 0 {
 				opts = append(opts[:len(opts):len(opts)], oribi.Workers(workers))
 			}
-			e, err := table.Scan(t.Context(), opts...).Explain()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Get(table.Scan(t.Context(), opts...).Explain())(t)
 			checkSums(t, e)
 			if e.RowSets != c.rowSets || e.Rows != c.rows {
 				t.Errorf("%s: rowsets %+v, rows %+v, want %+v and %+v", name, e.RowSets, e.Rows, c.rowSets, c.rows)
@@ -322,17 +308,13 @@ func explainOfGroupsAndExtremes(t *testing.T, table *oribi.Table, _ mvcc.Timesta
 		}
 		return c
 	}
-	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide"), oribi.MaxOf("word")},
-		oribi.Explain(&e)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide"), oribi.MaxOf("word")},
+		oribi.Explain(&e)))(t)
 	if checkSums(t, &e); e.Rows.Stored == 0 || used().Skipped > 0 {
 		t.Errorf("extremes: %+v", e)
 	}
-	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide")}, oribi.GroupBy("word"),
-		oribi.Explain(&e)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide")}, oribi.GroupBy("word"),
+		oribi.Explain(&e)))(t)
 	if checkSums(t, &e); e.Rows.Stored == 0 || used().Skipped > 0 {
 		t.Errorf("groups: %+v", e)
 	}
@@ -344,10 +326,7 @@ func explainCountsRestingFilters(t *testing.T, table *oribi.Table, _ mvcc.Timest
 	for _, word := range []string{"red", "blue"} {
 		filter.AddString(word)
 	}
-	e, err := table.Scan(t.Context(), oribi.Where(oribi.InBloom("word", filter))).Explain()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(table.Scan(t.Context(), oribi.Where(oribi.InBloom("word", filter))).Explain())(t)
 	checkSums(t, e)
 	if p := e.Predicates[0]; p.Tested != 12280 || p.Passed != 12280 || p.Untested < 2000 {
 		t.Errorf("%+v", p)
@@ -393,10 +372,8 @@ func explainOfRandomScans(t *testing.T, table *oribi.Table, before mvcc.Timestam
 		for _, o := range common {
 			opts, aggregate = append(opts, o), append(aggregate, o)
 		}
-		if _, err := table.Aggregate(t.Context(),
-			[]oribi.Aggregate{oribi.SumOf("wide"), oribi.CountRows()}, aggregate...); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(table.Aggregate(t.Context(),
+			[]oribi.Aggregate{oribi.SumOf("wide"), oribi.CountRows()}, aggregate...))(t)
 		checkSums(t, &e)
 		aggregated := e.Returned
 		if n, err := table.Count(t.Context(), common...); err != nil || n != aggregated {

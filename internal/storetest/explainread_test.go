@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/keydir"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -27,25 +28,17 @@ import (
 // Row 7 was deleted then.
 func readTable(t *testing.T, options ...oribi.TableOption) (table *oribi.Table, inserted, changed mvcc.Timestamp) {
 	t.Helper()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(
+		oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true}))(t)
 	t.Cleanup(func() { store.Close() })
-	table, err = store.CreateTable("t",
+	table = must.Get(store.CreateTable("t",
 		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "n", Type: schema.Int64},
-			schema.Column{Name: "word", Type: schema.String, Nullable: true}), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+			schema.Column{Name: "word", Type: schema.String, Nullable: true}), options...))(t)
 	commit := func(fill func(b *oribi.Batch)) mvcc.Timestamp {
 		t.Helper()
 		b := store.NewBatch()
 		fill(b)
-		ts, err := b.Commit(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(t.Context()))(t)
 		return ts
 	}
 	put := func(from, step, n int) mvcc.Timestamp {
@@ -64,18 +57,14 @@ func readTable(t *testing.T, options ...oribi.TableOption) (table *oribi.Table, 
 		if from == 0 {
 			inserted = ts
 		}
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(t.Context()))
 	}
 	commit(func(b *oribi.Batch) { b.Update(table, oribi.Row{"k": 4, "word": "other"}) })
 	changed = commit(func(b *oribi.Batch) {
 		b.Update(table, oribi.Row{"k": 4, "n": 44})
 		b.Delete(table, oribi.Row{"k": 7})
 	})
-	if _, err := table.FlushDeltas(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.FlushDeltas(t.Context()))(t)
 	put(20000, 1, 10)
 	commit(func(b *oribi.Batch) { b.Update(table, oribi.Row{"k": 20001, "n": 1}) })
 	return table, inserted, changed
@@ -97,10 +86,7 @@ func TestExplainSaysHowARowIsFound(t *testing.T) {
 	table, inserted, changed := readTable(t)
 	explain := func(key int, opts ...oribi.GetOption) oribi.Trace {
 		t.Helper()
-		trace, err := table.Explain(t.Context(), key, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trace := must.Get(table.Explain(t.Context(), key, opts...))(t)
 		return trace
 	}
 	keyFiles := []string{"bloom file", `column "k"`}
@@ -159,10 +145,7 @@ func TestExplainSaysHowARowIsFound(t *testing.T) {
 
 func TestExplainSaysWhetherARowFileIsRead(t *testing.T) {
 	table, _, _ := readTable(t, oribi.RowFile(true))
-	trace, err := table.Explain(t.Context(), 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trace := must.Get(table.Explain(t.Context(), 4))(t)
 	if s := trace.Steps[len(trace.Steps)-1]; !s.Live || !s.RowFile || !slices.Contains(filesRead(&s), "row file") ||
 		slices.Contains(filesRead(&s), `column "word"`) {
 		t.Errorf("%+v", s)
@@ -181,10 +164,7 @@ func TestExplainAgreesWithGet(t *testing.T) {
 				if err != nil && !errors.Is(err, oribi.ErrNotFound) {
 					t.Fatal(err)
 				}
-				trace, err := table.Explain(t.Context(), key, at)
-				if err != nil {
-					t.Fatal(err)
-				}
+				trace := must.Get(table.Explain(t.Context(), key, at))(t)
 				live := trace.InMemory
 				for i, s := range trace.Steps {
 					if live = live || s.Live; s.Live && (i != len(trace.Steps)-1 || !s.Found || !s.Filter) {

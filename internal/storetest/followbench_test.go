@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -16,25 +17,15 @@ import (
 func benchStore(b *testing.B, tables int) (dir string, store *oribi.Store, list []*oribi.Table) {
 	b.Helper()
 	dir = filepath.Join(b.TempDir(), "store")
-	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	store = must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(b)
 	b.Cleanup(func() { store.Close() })
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	columns := must.Get(
+		schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1))(b)
 	for i := range tables {
-		t, err := store.CreateTable(fmt.Sprintf("t%d", i), columns)
-		if err != nil {
-			b.Fatal(err)
-		}
+		t := must.Get(store.CreateTable(fmt.Sprintf("t%d", i), columns))(b)
 		list = append(list, t)
 		benchRows(b, store, t, 0, 1000, 1000)
-		if err := t.Flush(context.Background()); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, t.Flush(context.Background()))
 	}
 	return dir, store, list
 }

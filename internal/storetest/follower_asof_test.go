@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -24,10 +25,7 @@ func countAsOf(t *testing.T, s *oribi.Store, ts mvcc.Timestamp, within time.Dura
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	numbers, err := s.Table("numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	numbers := must.Get(s.Table("numbers"))(t)
 	return numbers.Count(ctx, oribi.AsOf(ts))
 }
 
@@ -48,10 +46,7 @@ func TestFollowerWaitsForWriterThatIsStopped(t *testing.T) {
 func stoppedWriter(t *testing.T, within time.Duration, opts []oribi.CommitOption) {
 	mem := vfs.NewMem()
 	disk := faultfs.New(mem)
-	store, err := oribi.Open("/store", &oribi.Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: disk}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, 10)
@@ -81,9 +76,7 @@ func stoppedWriter(t *testing.T, within time.Duration, opts []oribi.CommitOption
 		t.Errorf("while a batch from before is on its way, the answer is %d rows", n)
 	}
 	close(goOn)
-	if err := <-committed; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-committed)
 	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 11 {
 		t.Errorf("%d rows, %v; want 11", n, err)
 	}
@@ -94,35 +87,21 @@ func stoppedWriter(t *testing.T, within time.Duration, opts []oribi.CommitOption
 func TestFollowerWithoutWriterAnswersUpToThePresent(t *testing.T) {
 	needFollowers(t)
 	dir := t.TempDir() + "/store"
-	store, err := oribi.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, nil))(t)
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, 10)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	follower, err := oribi.Open(dir, &oribi.Options{Follow: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	follower := must.Get(oribi.Open(dir, &oribi.Options{Follow: true}))(t)
 	defer follower.Close()
 	now := mvcc.FromTime(time.Now())
 	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 10 {
 		t.Errorf("%d rows, %v; want 10", n, err)
 	}
-	if store, err = oribi.Open(dir, nil); err != nil {
-		t.Fatal(err)
-	}
+	store = must.Get(oribi.Open(dir, nil))(t)
 	defer store.Close()
-	if table, err = store.Table("numbers"); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(store.Table("numbers"))(t)
 	fillNumbers(t, store, table, 10, 20)
-	if err := follower.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, follower.Refresh(t.Context()))
 	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 10 {
 		t.Errorf("later: %d rows, %v; want 10", n, err)
 	}
@@ -138,10 +117,7 @@ func TestWriterIsAboveConfirmedTime(t *testing.T) {
 	mem := vfs.NewMem()
 	open := func(o oribi.Options) *oribi.Store {
 		o.FS = mem
-		s, err := oribi.Open("/store", &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(oribi.Open("/store", &o))(t)
 		return s
 	}
 	store := open(oribi.Options{})
@@ -152,16 +128,11 @@ func TestWriterIsAboveConfirmedTime(t *testing.T) {
 	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 10 {
 		t.Errorf("%d rows, %v; want 10", n, err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	behind := func() time.Time { return time.Now().Add(-time.Hour) }
 	store = open(oribi.Options{Clock: mvcc.NewHybridClock(behind)})
 	defer store.Close()
-	table, err := store.Table("numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.Table("numbers"))(t)
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": 10, "v": -10})
 	ts, err := b.Commit(t.Context())
@@ -174,16 +145,10 @@ func TestWriterIsAboveConfirmedTime(t *testing.T) {
 func TestWriterOpensNextToFollowersThatLook(t *testing.T) {
 	needFollowers(t)
 	dir := t.TempDir() + "/store"
-	store, err := oribi.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, nil))(t)
 	stop, ended := make(chan struct{}), make(chan error, 2)
 	for range cap(ended) {
-		s, err := oribi.Open(dir, &oribi.Options{Follow: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(oribi.Open(dir, &oribi.Options{Follow: true}))(t)
 		go func() {
 			defer s.Close()
 			for {
@@ -201,12 +166,8 @@ func TestWriterOpensNextToFollowersThatLook(t *testing.T) {
 		}()
 	}
 	for range 20 {
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if store, err = oribi.Open(dir, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
+		store = must.Get(oribi.Open(dir, nil))(t)
 	}
 	close(stop)
 	for range cap(ended) {
@@ -214,7 +175,5 @@ func TestWriterOpensNextToFollowersThatLook(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 }

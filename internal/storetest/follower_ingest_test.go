@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/followers"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -96,16 +97,12 @@ func ingestInFlight(t *testing.T, fails bool) {
 	if fails != errors.Is(err, oribi.ErrNoSpace) {
 		t.Fatalf("ingest: %v", err)
 	}
-	if err := <-committed; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-committed)
 	want := "a: 100=1000 101=1010; b: 0=0 1=-1; "
 	if fails {
 		want = "a:; b: 0=0 1=-1; "
 	}
-	if err := early.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, early.Refresh(t.Context()))
 	if got := content(early); got != want {
 		t.Errorf("after the ingest the follower has %q, want %q", got, want)
 	}
@@ -118,24 +115,15 @@ func ingestInFlight(t *testing.T, fails bool) {
 func TestFollowerSeesBatchesAfterIngestIntoDroppedTable(t *testing.T) {
 	needFollowers(t)
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 	defer store.Close()
 	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
 	early := openFollower(t, mem)
-	if _, _, err := a.Ingest(t.Context(), steps(func() {}, numbers(100, 101))); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(a.Ingest(t.Context(), steps(func() {}, numbers(100, 101))))(t)
 	fillNumbers(t, store, b, 0, 1)
-	if err := store.DropTable("a"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.DropTable("a"))
 	fillNumbers(t, store, b, 1, 2)
-	if err := early.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, early.Refresh(t.Context()))
 	for _, s := range []*oribi.Store{early, openFollower(t, mem)} {
 		const want = "b: 0=0 1=-1; "
 		if got, err := followers.Content(s); err != nil || got != want {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // writeDir is the environment variable that makes the test program a second process, which writes
@@ -27,10 +28,7 @@ func TestWriteInSecondProcess(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs only as part of another test")
 	}
-	store, err := oribi.Open(dir, &oribi.Options{LogSegmentBytes: 1 << 16, FlushBytes: 1 << 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, &oribi.Options{LogSegmentBytes: 1 << 16, FlushBytes: 1 << 16}))(t)
 	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
 	k, err := a.Count(context.Background())
 	for ; err == nil; k++ {
@@ -54,10 +52,7 @@ func TestWriteInSecondProcess(t *testing.T) {
 func TestFollowerOfKilledWriters(t *testing.T) {
 	needFollowers(t)
 	dir := filepath.Join(t.TempDir(), "store")
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	rounds := 6
 	if testing.Short() {
 		rounds = 2
@@ -71,9 +66,7 @@ func TestFollowerOfKilledWriters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		var acknowledged atomic.Int64
 		lines, read := make(chan struct{}), make(chan struct{})
 		go func() {
@@ -110,9 +103,7 @@ func TestFollowerOfKilledWriters(t *testing.T) {
 		<-read
 		cmd.Wait()
 		least := acknowledged.Load()
-		if err := s.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Refresh(t.Context()))
 		if rows, err := countBoth(t.Context(), s); err != nil || rows < least || rows < seen {
 			t.Errorf("round %d, after the kill: %d rows, %v, want at least %d and %d", round, rows, err, least, seen)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -21,25 +22,17 @@ import (
 func followedStore(t *testing.T, fsys vfs.FS, n int, o oribi.Options) (*oribi.Store, *oribi.Table) {
 	t.Helper()
 	o.FS, o.Manual = fsys, true
-	store, err := oribi.Open("/store", &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &o))(t)
 	t.Cleanup(func() { store.Close() })
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, n)
-	if err := table.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(t.Context()))
 	return store, table
 }
 
 func openFollower(t *testing.T, fsys vfs.FS) *oribi.Store {
 	t.Helper()
-	s, err := oribi.Open("/store", &oribi.Options{FS: fsys, Follow: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(oribi.Open("/store", &oribi.Options{FS: fsys, Follow: true}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -69,17 +62,12 @@ func rewrite(t *testing.T, store *oribi.Store, table *oribi.Table, n int) {
 func createAndDrop(t *testing.T, store *oribi.Store) {
 	t.Helper()
 	numbersTable(t, store, "other")
-	if err := store.DropTable("other"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.DropTable("other"))
 }
 
 func deadBytes(t *testing.T, store *oribi.Store) int64 {
 	t.Helper()
-	info, err := store.Info()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(store.Info())(t)
 	return info.Bytes.Dead
 }
 
@@ -94,9 +82,7 @@ func TestWriterKeepsBlocksForFollower(t *testing.T) {
 	if n := countNumbers(t, follower); n != 500 {
 		t.Errorf("the follower has %d rows", n)
 	}
-	if err := follower.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, follower.Close())
 	createAndDrop(t, store)
 	if now := deadBytes(t, store); kept == 0 || now >= kept {
 		t.Errorf("%d dead bytes with a follower, %d without", kept, now)
@@ -286,10 +272,7 @@ func TestScanWithRowsDoesNotRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	follower := openFollower(t, mem)
-	numbers, err := follower.Table("numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	numbers := must.Get(follower.Table("numbers"))(t)
 	rows := 0
 	for row, scanErr := range numbers.Scan(t.Context()).Rows() {
 		if err = scanErr; err != nil {
@@ -325,10 +308,7 @@ func TestFollowerPinsBeforeItReads(t *testing.T) {
 		return nil
 	})
 	follower := openFollower(t, view)
-	numbers, err := follower.Table("numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	numbers := must.Get(follower.Table("numbers"))(t)
 	row, err := numbers.Get(t.Context(), 77, oribi.AsOf(before))
 	if err != nil || row["v"] != int64(-77) || kept == 0 {
 		t.Errorf("%v, %v; the writer has kept %d bytes", row, err, kept)
@@ -346,24 +326,13 @@ func TestFollowerReportsDamage(t *testing.T) {
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
 	}
-	f, err := mem.Open("/store/data/"+names[0], true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(mem.Open("/store/data/"+names[0], true))(t)
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteAt(make([]byte, size-4096), 4096); err != nil {
-		t.Fatal(err)
-	}
+	size := must.Get(f.Size())(t)
+	must.Get(f.WriteAt(make([]byte, size-4096), 4096))(t)
 	visible := follower.Visible()
 	for range 2 {
-		numbers, err := follower.Table("numbers")
-		if err != nil {
-			t.Fatal(err)
-		}
+		numbers := must.Get(follower.Table("numbers"))(t)
 		for _, opts := range [][]oribi.GetOption{nil, {oribi.AsOf(visible)}} {
 			if _, err := numbers.Get(t.Context(), 77, opts...); !errors.Is(err, oribi.ErrCorrupt) ||
 				errors.Is(err, oribi.ErrTooOld) {
@@ -389,17 +358,10 @@ func TestFollowerRefusesDamagedMetadata(t *testing.T) {
 	needFollowers(t)
 	mem := vfs.NewMem()
 	store, _ := followedStore(t, mem, 10, oribi.Options{})
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := mem.Open("/store/ANCHOR", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	f := must.Get(mem.Open("/store/ANCHOR", true))(t)
 	defer f.Close()
-	if _, err := f.WriteAt(make([]byte, 8192), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteAt(make([]byte, 8192), 0))(t)
 	if _, err := oribi.Open("/store", &oribi.Options{FS: mem, Follow: true}); !errors.Is(err, oribi.ErrCorrupt) ||
 		errors.Is(err, oribi.ErrLocked) {
 		t.Errorf("got %v, want ErrCorrupt", err)
@@ -422,9 +384,7 @@ func TestFollowerReportsStoreThatWentBack(t *testing.T) {
 			createAndDrop(t, store)
 			fillNumbers(t, store, table, 20, 30)
 			if what == "log" { // of which the metadata says how long it was
-				if err := table.Flush(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, table.Flush(t.Context()))
 			}
 			view.SetBase(wentBackFS{FS: mem, before: before, log: what == "log"})
 			damaged := func(err error) bool {
@@ -473,14 +433,9 @@ func TestPinOfEndedFollowerIsRemoved(t *testing.T) {
 	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 500, oribi.Options{})
-	if err := mem.Mkdir("/store/readers"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mem.Mkdir("/store/readers"))
 	for _, name := range []string{"0123456789abcdef.pin", "note.txt"} {
-		f, err := mem.Create("/store/readers/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(mem.Create("/store/readers/" + name))(t)
 		f.Close()
 	}
 	rewrite(t, store, table, 500)
@@ -496,21 +451,12 @@ func TestPinOfEndedFollowerIsRemoved(t *testing.T) {
 func TestReadersDirectoryBelongsToTheStore(t *testing.T) {
 	needFollowers(t)
 	dir := t.TempDir() + "/store"
-	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 	defer store.Close()
-	follower, err := oribi.Open(dir, &oribi.Options{Follow: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	follower := must.Get(oribi.Open(dir, &oribi.Options{Follow: true}))(t)
 	defer follower.Close()
 	for _, s := range []*oribi.Store{store, follower} {
-		u, err := s.DiskUsage()
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(s.DiskUsage())(t)
 		if u.Foreign != 0 {
 			t.Errorf("%d foreign bytes", u.Foreign)
 		}
@@ -528,24 +474,14 @@ func TestCheckpointOfFollower(t *testing.T) {
 	store, table := followedStore(t, mem, 500, oribi.Options{LogSegmentBytes: 4096})
 	fillNumbers(t, store, table, 500, 600)
 	follower := openFollower(t, mem)
-	im, err := follower.Image(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := must.Get(follower.Image(t.Context()))(t)
 	defer im.Close()
 	for range 2 {
 		rewrite(t, store, table, 600)
-		if err := follower.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, follower.Refresh(t.Context()))
 	}
-	if _, err := oribi.WriteImage(t.Context(), "/copy", im, &oribi.Options{FS: mem}); err != nil {
-		t.Fatal(err)
-	}
-	copied, err := oribi.Open("/copy", &oribi.Options{FS: mem, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(oribi.WriteImage(t.Context(), "/copy", im, &oribi.Options{FS: mem}))(t)
+	copied := must.Get(oribi.Open("/copy", &oribi.Options{FS: mem, ReadOnly: true}))(t)
 	defer copied.Close()
 	if n := countNumbers(t, copied); n != 600 {
 		t.Errorf("%d rows, want 600", n)

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/damage"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
@@ -21,10 +22,7 @@ func TestForeignFilesNeverGiveWrongAnswers(t *testing.T) {
 	if err := x.Whole(); err != nil {
 		t.Errorf("-seed=%d: the older copy of everything: %v", seed, err)
 	}
-	all, err := x.All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(x.All())(t)
 	if *forFlag == 0 {
 		one := 2 // of how many is tried
 		if testing.Short() {

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -58,10 +59,7 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 			if holes && !punches(t, dir) {
 				t.Skip("no hole punching here")
 			}
-			store, err := oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true}))(t)
 			defer store.Close()
 			kept, going := numbersTable(t, store, "kept"), numbersTable(t, store, "going")
 			for n := range 3 {
@@ -70,27 +68,19 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 					for k := range 3000 {
 						b.Insert(table, oribi.Row{"k": 3*k + n, "v": k * k * 77777}) // the rowsets overlap
 					}
-					if _, err := b.Commit(ctx); err != nil {
-						t.Fatal(err)
-					}
-					if err := table.Flush(ctx); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(b.Commit(ctx))(t)
+					must.Do(t, table.Flush(ctx))
 				}
 			}
 			before := checkUsage(t, "flushed", dir, store)
 			if before.Dead != 0 {
 				t.Fatalf("%d dead bytes", before.Dead)
 			}
-			if err := kept.Compact(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, kept.Compact(ctx))
 			if u := checkUsage(t, "compacted", dir, store); holes && u.Dead != 0 {
 				t.Errorf("after Compact: %d dead bytes", u.Dead)
 			}
-			if err := store.DropTable("going"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.DropTable("going"))
 			u := checkUsage(t, "dropped", dir, store)
 			if holes && u.Dead != 0 {
 				t.Errorf("after DropTable: %d dead bytes", u.Dead)
@@ -101,9 +91,7 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 			if _, err, ok := next(); !ok || err != nil {
 				t.Fatalf("no row, %v", err)
 			}
-			if err := store.DropTable("kept"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.DropTable("kept"))
 			if u := checkUsage(t, "dropped while it is read", dir, store); u.Live != 0 || u.Dead == 0 {
 				t.Errorf("while a scan runs: %d live bytes, %d dead ones", u.Live, u.Dead)
 			}
@@ -118,9 +106,7 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 				t.Errorf("the scan gave %d rows", rows)
 			}
 			other := numbersTable(t, store, "other")
-			if err := store.DropTable(other.Name()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.DropTable(other.Name()))
 			if u := checkUsage(t, "all dropped", dir, store); u.Live != 0 || u.Dead != 0 {
 				t.Errorf("at the end: %d live bytes, %d dead ones", u.Live, u.Dead)
 			}
@@ -135,15 +121,12 @@ func TestBackgroundFreesSpaceWithoutHolePunching(t *testing.T) {
 	ctx := context.Background()
 	disk := newSolidFS(vfs.NewMem())
 	merged := make(chan struct{}, batches)
-	store, err := oribi.Open("/store",
+	store := must.Get(oribi.Open("/store",
 		&oribi.Options{FS: disk, Policy: compaction.Overlap{Depth: 2}, Listener: func(e oribi.Event) {
 			if e.Kind == compaction.Merge && !e.Begin {
 				merged <- struct{}{}
 			}
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -153,12 +136,8 @@ func TestBackgroundFreesSpaceWithoutHolePunching(t *testing.T) {
 			// the rowsets overlap, so they are merged
 			b.Insert(table, oribi.Row{"k": batches*k + n, "v": int64(rng.Uint64())})
 		}
-		if _, err := b.Commit(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if err := table.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx))(t)
+		must.Do(t, table.Flush(ctx))
 		if n > 0 { // merged one by one, they leave more dead data than live data
 			within(t, minute, func() { <-merged })
 		}

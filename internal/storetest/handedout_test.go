@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/prooftest/followers"
 	"github.com/oribi-db/oribi/mvcc"
@@ -152,10 +153,7 @@ func TestBulkCallsThatChangeNothingWriteNothing(t *testing.T) {
 // written returns how many records are in the log.
 func (s *sessions) written() int64 {
 	s.t.Helper()
-	other, err := oribi.Open("/sessions", &oribi.Options{FS: s.mem.Clone(), ReadOnly: true})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	other := must.Get(oribi.Open("/sessions", &oribi.Options{FS: s.mem.Clone(), ReadOnly: true}))(s.t)
 	defer other.Close()
 	return other.Recovery().Batches
 }
@@ -384,26 +382,15 @@ func (a *ascending) check(ctx context.Context, s *oribi.Store) error {
 func TestFollowerOfEmptyBatches(t *testing.T) {
 	needFollowers(t)
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "a")
 	early := openFollower(t, mem)
 	for k := range 3 {
-		ts, err := store.NewBatch().Commit(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(store.NewBatch().Commit(t.Context()))(t)
 		fillNumbers(t, store, table, k, k+1)
-		if err := early.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		want, err := followers.Content(store)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, early.Refresh(t.Context()))
+		want := must.Get(followers.Content(store))(t)
 		for _, s := range []*oribi.Store{early, openFollower(t, mem), openFollower(t, mem.Clone())} {
 			if got, err := followers.Content(s); err != nil || got != want {
 				t.Errorf("the follower has %q, want %q, %v", got, want, err)
@@ -420,18 +407,12 @@ func TestFollowerOfEmptyBatches(t *testing.T) {
 func TestSubscriptionPassesOverEmptyBatches(t *testing.T) {
 	s := newSessions(t, 0)
 	s.put(1, 1, 0)
-	from, err := s.store.NewBatch().Commit(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := must.Get(s.store.NewBatch().Commit(t.Context()))(t)
 	s.mem = s.mem.Clone()
 	s.move(-time.Hour)
 	s.open()
 	ts := s.put(2, 2, 0)
-	until, err := s.store.NewBatch().Commit(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	until := must.Get(s.store.NewBatch().Commit(t.Context()))(t)
 	var got []mvcc.Timestamp
 	for b, err := range s.store.Subscribe(t.Context(), from, oribi.Until(until)) {
 		if err != nil {
@@ -449,11 +430,8 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 	for _, damaged := range []string{"nothing", "a batch", "another empty batch"} {
 		t.Run(damaged, func(t *testing.T) {
 			w := newFakeWall()
-			store, err := oribi.Open("/store",
-				&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(oribi.Open("/store",
+				&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true}))(t)
 			defer store.Close()
 			table := numbersTable(t, store, "t")
 			putNumber(t, store, table, 1, 1)
@@ -461,9 +439,7 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 			empties := make([]mvcc.Timestamp, 3)
 			for i := range empties {
 				w.move(minute)
-				if empties[i], err = store.NewBatch().Commit(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				empties[i] = must.Get(store.NewBatch().Commit(t.Context()))(t)
 			}
 			w.mem = w.mem.Clone() // a kill
 			switch damaged {
@@ -473,21 +449,16 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 				flipInLog(t, w.mem, empties[1])
 			}
 			var losses []oribi.Loss
-			if _, err := oribi.Salvage(t.Context(), "/store", "/out", &oribi.Options{FS: w.mem}, func(l oribi.Loss) {
+			must.Get(oribi.Salvage(t.Context(), "/store", "/out", &oribi.Options{FS: w.mem}, func(l oribi.Loss) {
 				losses = append(losses, l)
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if (damaged == "nothing") != (len(losses) == 0) {
 				t.Errorf("losses: %+v", losses)
 			}
 			w.move(-time.Hour)
 			for range 2 { // the second time after a kill
-				out, err := oribi.Open("/out",
-					&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := must.Get(oribi.Open("/out",
+					&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true}))(t)
 				if ts := putNumber(t, out, numbersTable(t, out, "t"), 3, 3); ts <= empties[2] {
 					t.Errorf("a batch of the salvaged store is at %v; %v was returned before", ts, empties[2])
 				}
@@ -506,19 +477,14 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 func TestLogOfEmptyBatchesIsRemoved(t *testing.T) {
 	w := newFakeWall()
 	open := func() *oribi.Store {
-		store, err := oribi.Open("/store",
-			&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true, LogSegmentBytes: 4096})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open("/store",
+			&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true, LogSegmentBytes: 4096}))(t)
 		return store
 	}
 	store := open()
 	table := numbersTable(t, store, "t")
 	fillNumbers(t, store, table, 0, 3)
-	if err := table.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(t.Context()))
 	var last mvcc.Timestamp
 	for range 2000 {
 		var err error
@@ -551,9 +517,7 @@ func TestLogOfEmptyBatchesIsRemoved(t *testing.T) {
 		if err != nil || ts <= last {
 			t.Errorf("%v after %v, %v", ts, last, err)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
 }
 
@@ -563,19 +527,14 @@ func TestLogOfEmptyBatchesIsRemoved(t *testing.T) {
 func TestBatchesAreAboveHistoryFloorAfterKill(t *testing.T) {
 	w := newFakeWall()
 	open := func() (*oribi.Store, *oribi.Table) {
-		store, err := oribi.Open("/store",
-			&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), History: time.Second, Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open("/store",
+			&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), History: time.Second, Manual: true}))(t)
 		return store, numbersTable(t, store, "t")
 	}
 	store, table := open()
 	putNumber(t, store, table, 1, 1)
 	w.move(minute)
-	if err := table.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(t.Context()))
 	floor := table.Properties().HistoryFloor
 	w.mem = w.mem.Clone()
 	store.Close()
@@ -586,15 +545,10 @@ func TestBatchesAreAboveHistoryFloorAfterKill(t *testing.T) {
 	if ts <= floor {
 		t.Errorf("a batch is at %v, and the history of the table begins at %v", ts, floor)
 	}
-	sn, err := store.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sn := must.Get(store.Snapshot(t.Context()))(t)
 	defer sn.Close()
 	putNumber(t, store, table, 1, 3)
-	if err := table.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(t.Context()))
 	wantValue(t, table, 2, oribi.At(sn))
 	wantValue(t, table, 3)
 }
@@ -602,17 +556,11 @@ func TestBatchesAreAboveHistoryFloorAfterKill(t *testing.T) {
 // flipInLog damages the record of a timestamp in the log of /store.
 func flipInLog(t *testing.T, mem *vfs.Mem, ts mvcc.Timestamp) {
 	t.Helper()
-	names, err := mem.List("/store/wal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(mem.List("/store/wal"))(t)
 	want := binary.LittleEndian.AppendUint64(nil, uint64(ts))
 	for _, name := range names {
 		name = "/store/wal/" + name
-		b, err := files.ReadFile(mem, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(files.ReadFile(mem, name))(t)
 		if at := bytes.Index(b, want); at >= 0 {
 			for i := range len(want) { // a single bit would be repaired
 				flipByte(t, mem, name, int64(at+i))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -23,15 +24,9 @@ type document struct {
 // openPages opens a store in memory with a table of pages.
 func openPages(t *testing.T, options ...oribi.TableOption) (*oribi.Store, *oribi.TableOf[document]) {
 	t.Helper()
-	store, err := oribi.Open("/pages", &oribi.Options{FS: vfs.NewMem(), Manual: true, RowSetBytes: 1 << 12})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/pages", &oribi.Options{FS: vfs.NewMem(), Manual: true, RowSetBytes: 1 << 12}))(t)
 	t.Cleanup(func() { store.Close() })
-	pages, err := oribi.OpenTable[document](store, "pages", options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(oribi.OpenTable[document](store, "pages", options...))(t)
 	return store, pages
 }
 
@@ -206,9 +201,7 @@ func TestHasIsARead(t *testing.T) {
 		if got, err := tx.Has(table, k); err != nil || got != (k == 1) {
 			t.Fatal(got, err)
 		}
-		if err := tx.Upsert(table, number(3, 30)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Upsert(table, number(3, 30)))
 		put(t, store, table, map[int64]int64{k: 11})
 		if _, err := tx.Commit(oribi.NoSync); !errors.Is(err, oribi.ErrConflict) {
 			t.Errorf("key %d: %v, want a conflict", k, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -41,12 +42,9 @@ func (w *fakeWall) move(d time.Duration) {
 // floorStore opens a store that keeps history for an hour, and its table of key k and value v.
 func floorStore(t *testing.T, w *fakeWall) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/floor",
+	store := must.Get(oribi.Open("/floor",
 		&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), History: time.Hour,
-			Manual: true, RowSetBytes: 1 << 12})
-	if err != nil {
-		t.Fatal(err)
-	}
+			Manual: true, RowSetBytes: 1 << 12}))(t)
 	return store, numbersTable(t, store, "floor")
 }
 

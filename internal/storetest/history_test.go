@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -46,9 +47,7 @@ func loadTree(t *testing.T, n int) *treeHistory {
 	tree := map[string]treeFile{}
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "kudu-tree-history.jsonl")) {
 		var c treeCommit
-		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &c))
 		for _, op := range c.Ops {
 			if path := op[1].(string); op[0] == "D" {
 				delete(tree, path)
@@ -77,9 +76,7 @@ func compareToGit(t *testing.T, tree map[string]treeFile, file string) {
 	lines := corpustest.Lines(t, file)
 	for _, line := range lines {
 		var f []any
-		if err := json.Unmarshal([]byte(line), &f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &f))
 		got := tree[f[0].(string)]
 		if got.mode != f[1] || got.blob != f[2] || float64(got.size) != f[3] {
 			t.Fatalf("%s: %v, want %v", file, got, f)
@@ -108,9 +105,7 @@ func newTreeStore(t *testing.T, h *treeHistory) *treeStore {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.table, err = s.store.CreateTable("tree", columns); err != nil {
-		t.Fatal(err)
-	}
+	s.table = must.Get(s.store.CreateTable("tree", columns))(t)
 	return s
 }
 
@@ -152,9 +147,7 @@ func (s *treeStore) write(flushEvery int, opts ...oribi.CommitOption) {
 		}
 		s.ts = append(s.ts, ts)
 		if flushEvery > 0 && (i+1)%flushEvery == 0 {
-			if err := s.table.Flush(ctx); err != nil {
-				s.t.Fatal(err)
-			}
+			must.Do(s.t, s.table.Flush(ctx))
 		}
 	}
 }
@@ -202,16 +195,12 @@ func (s *treeStore) compare(tree map[string]treeFile, opts ...oribi.ReadOption) 
 
 func (s *treeStore) compact() {
 	s.t.Helper()
-	if err := s.table.Compact(context.Background()); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.table.Compact(context.Background()))
 }
 
 func (s *treeStore) reopen() {
 	s.t.Helper()
-	if err := s.store.Close(); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.store.Close())
 	s.open()
 }
 
@@ -267,9 +256,7 @@ func TestTreeHistoryFlushed(t *testing.T) {
 	s.check("flushed, after a power cut")
 	s.reopen()
 	s.check("flushed, reopened")
-	if err := s.table.Flush(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.table.Flush(context.Background()))
 	s.check("all flushed")
 	s.compact()
 	s.check("compacted")
@@ -312,9 +299,7 @@ func TestReadsBelowTheHistoryFloorAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%31 == 30 {
-			if err := store.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.Close())
 			store, table = floorStore(t, w)
 			b = store.NewBatch()
 		}

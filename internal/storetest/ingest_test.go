@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -27,16 +28,13 @@ import (
 func ingestStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table, *[]oribi.Event) {
 	t.Helper()
 	var events []oribi.Event
-	store, err := oribi.Open("/store",
+	store := must.Get(oribi.Open("/store",
 		&oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 13,
 			Listener: func(e oribi.Event) {
 				if !e.Begin {
 					events = append(events, e)
 				}
-			}})
-	if err != nil {
-		t.Fatal(err)
-	}
+			}}))(t)
 	t.Cleanup(func() { store.Close() })
 	return store, numbersTable(t, store, "numbers"), &events
 }
@@ -95,10 +93,7 @@ func commitRows(t *testing.T, store *oribi.Store, op oribi.Op, table *oribi.Tabl
 		}
 		b.Row(op, table, row)
 	}
-	ts, err := b.Commit(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(b.Commit(context.Background()))(t)
 	return ts
 }
 
@@ -139,9 +134,7 @@ func TestIngestCommitsAllRowSetsAtOneTimestamp(t *testing.T) {
 	if next := commitRows(t, store2, oribi.OpUpdate, table2, 3); next <= ts {
 		t.Errorf("timestamp %d comes after %d", uint64(next), uint64(ts))
 	}
-	if err := table2.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table2.Compact(ctx))
 	if got := allKeys(t, table2, oribi.AsOf(ts-1)); !slices.Equal(got, []int64{-5, 100000}) {
 		t.Errorf("just before, after a compaction: %d keys", len(got))
 	}
@@ -152,10 +145,8 @@ func TestIngestCommitsAllRowSetsAtOneTimestamp(t *testing.T) {
 func TestTimestampOfAnIngestIsUnique(t *testing.T) {
 	mem := vfs.NewMem()
 	open := func(mem *vfs.Mem) *oribi.Store {
-		store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, Clock: mvcc.NewLogicalClock(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(
+			oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, Clock: mvcc.NewLogicalClock(1)}))(t)
 		t.Cleanup(func() { store.Close() })
 		return store
 	}
@@ -175,21 +166,12 @@ func TestTimestampOfAnIngestIsUnique(t *testing.T) {
 
 func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String},
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.String},
 		{Name: "v", Type: schema.Varchar, Length: 3},
-		{Name: "n", Type: schema.Int32, Nullable: true}, {Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "n", Type: schema.Int32, Nullable: true}, {Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	text := func(typ schema.Type, cells ...string) *batch.Vector {
 		v := batch.NewVector(typ, len(cells))
 		for i, c := range cells {
@@ -238,9 +220,7 @@ func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 	if s, err := table.Stats(false); err != nil || s.LiveRows != 0 || s.RowSets != 0 {
 		t.Errorf("the ingest left something: %+v, %v", s, err)
 	}
-	if _, _, err := table.Ingest(ctx, steps(nil, good)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(table.Ingest(ctx, steps(nil, good)))(t)
 	row, err := table.Get(ctx, "b")
 	if err != nil || fmt.Sprint(row) != "map[d:9 k:b n:<nil> v:y]" {
 		t.Errorf("%v, %v", row, err)
@@ -253,9 +233,7 @@ func TestIngestFindsKeysInMemoryAndOnDisk(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := ingestStore(t, vfs.NewMem())
 	flush := func() {
-		if err := table.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(ctx))
 	}
 	commitRows(t, store, oribi.OpInsert, table, 10, 20, 30, 40, 50)
 	flush()
@@ -272,22 +250,14 @@ func TestIngestFindsKeysInMemoryAndOnDisk(t *testing.T) {
 			t.Errorf("key %d: %v", k, err)
 		}
 	}
-	first, _, err := table.Ingest(ctx, steps(nil, numbers(29, 30, 40, 70, 71)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first, _ := must.Get2(table.Ingest(ctx, steps(nil, numbers(29, 30, 40, 70, 71))))(t)
 	commitRows(t, store, oribi.OpDelete, table, 30, 40, 70)
 	commitRows(t, store, oribi.OpInsert, table, 70) // again in the MemRowSet, where there is an older ghost
-	second, _, err := table.Ingest(ctx, steps(nil, numbers(30)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	second, _ := must.Get2(table.Ingest(ctx, steps(nil, numbers(30))))(t)
 	want := map[mvcc.Timestamp][]int64{old: {10, 20, 50, 60}, first: {10, 20, 29, 30, 40, 50, 60, 70, 71},
 		second: {10, 20, 29, 30, 50, 60, 70, 71}}
 	for _, step := range []func(){func() {}, flush, func() {
-		if err := table.Compact(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Compact(ctx))
 	}} {
 		step()
 		for ts, keys := range want {
@@ -299,9 +269,7 @@ func TestIngestFindsKeysInMemoryAndOnDisk(t *testing.T) {
 			t.Errorf("an ingested key once more: %v", err)
 		}
 	}
-	if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
 }
 
 // Keys that writers insert during an ingest are found, also after they were flushed and merged:
@@ -319,15 +287,11 @@ func TestIngestFindsKeysOfConcurrentInserts(t *testing.T) {
 		for _, k := range []int64{5, 6, 10005} {
 			store, table, _ := ingestStore(t, vfs.NewMem())
 			commitRows(t, store, oribi.OpInsert, table, -1, 6, 20000)
-			if err := table.Flush(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(ctx))
 			commitRows(t, store, oribi.OpDelete, table, 6)
 			ts, n, err := table.Ingest(ctx, steps(func() {
 				commitRows(t, store, oribi.OpInsert, table, k)
-				if err := move(table); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, move(table))
 			}, numbers(span(0, 5000)...), numbers(span(10000, 15000)...)))
 			var re *oribi.RowError
 			if !errors.Is(err, oribi.ErrKeyExists) || !errors.As(err, &re) || ts != 0 || n != 0 {
@@ -345,9 +309,7 @@ func TestIngestFindsKeysOfConcurrentInserts(t *testing.T) {
 				commitRows(t, store, oribi.OpDelete, table, k)
 				commitRows(t, store, oribi.OpInsert, table, 7)
 				commitRows(t, store, oribi.OpDelete, table, 7)
-				if err := move(table); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, move(table))
 			}, numbers(0), numbers(span(1, 9)...)))
 			if err != nil || n != 9 {
 				t.Errorf("%s, key %d: %v", name, k, err)
@@ -428,9 +390,7 @@ func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
 	if len(won) > 0 || ingests.Load() == 0 {
 		t.Errorf("%d keys are missing; %d ingests", len(won), ingests.Load())
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 }
 
 func TestAbortedIngestLeavesNothing(t *testing.T) {
@@ -450,9 +410,7 @@ func TestAbortedIngestLeavesNothing(t *testing.T) {
 	}
 	other := numbersTable(t, store, "other")
 	drop := func() {
-		if err := store.DropTable("other"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.DropTable("other"))
 	}
 	if _, _, err := other.Ingest(ctx, steps(drop, numbers(1), numbers(2))); !errors.Is(err, oribi.ErrNoTable) {
 		t.Errorf("dropped during the ingest: %v", err)
@@ -467,16 +425,11 @@ func TestAbortedIngestLeavesNothing(t *testing.T) {
 	if ts, n, err := table.Ingest(ctx, steps(nil, numbers())); err != nil || n != 0 || ts <= last {
 		t.Errorf("no rows: %d at %d, %v", n, uint64(ts), err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	if _, _, err := table.Ingest(ctx, steps(nil, numbers(1))); !errors.Is(err, oribi.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-	reader, err := oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true}))(t)
 	defer reader.Close()
 	if _, _, err := numbersTable(t, reader, "numbers").Ingest(ctx,
 		steps(nil, numbers(1))); !errors.Is(err, oribi.ErrReadOnly) {
@@ -494,23 +447,11 @@ type typedRow struct {
 // The memory of a struct is reused for the next one: the ingest must not keep any of it.
 func TestTypedIngestTakesStructs(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	columns, err := oribi.SchemaOf[typedRow]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := oribi.Typed[typedRow](plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(oribi.SchemaOf[typedRow]())(t)
+	plain := must.Get(store.CreateTable("t", columns))(t)
+	table := must.Get(oribi.Typed[typedRow](plain))(t)
 	const n = 10000
 	text, raw := "", make([]byte, 8)
 	_, got, err := table.Ingest(ctx, func(yield func(typedRow) bool) {

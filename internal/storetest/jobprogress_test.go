@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // A flush and a merging compaction report how many rows they have read, up to the number of all
@@ -42,16 +43,10 @@ func TestProgressOfFlushAndCompactionEndsWithAllRows(t *testing.T) {
 		for i := range rows {
 			b.Insert(table, oribi.Row{"k": 2*i + half, "v": i})
 		}
-		if _, err := b.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context()))(t)
+		must.Do(t, table.Flush(t.Context()))
 		check("flush", rows)
 	}
-	if err := table.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(t.Context()))
 	check("compact", 2*rows)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -21,32 +22,19 @@ type keyTest struct {
 // with a loop over all rows. The rows are in several rowsets and in memory.
 func TestFiltersOfKeyColumnsBoundScans(t *testing.T) {
 	r := seedtest.Rand(t)
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "a", Type: schema.String}, {Name: "b", Type: schema.Int32}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "a", Type: schema.String}, {Name: "b", Type: schema.Int32}}, 2))(t)
+	table := must.Get(store.CreateTable("t", s))(t)
 	words := []string{"", "\x00", "a", "a\x00", "a\x00b", "ab", "b", "ba", "z", "zz"}
 	for i, w := range words {
 		b := store.NewBatch()
 		for n := -3; n <= 3; n++ {
 			b.Insert(table, oribi.Row{"a": w, "b": n})
 		}
-		if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 		if i%2 == 1 && i < 8 {
-			if err := table.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(t.Context()))
 		}
 	}
 	word := func() string { return words[r.IntN(len(words))] }

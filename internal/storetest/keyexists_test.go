@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -50,11 +51,8 @@ func (f slowFile) Sync() error {
 func TestErrKeyExistsIsReturnedWhenTheRowIsVisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slowLog{Mem: vfs.NewMem(), gate: make(chan struct{})}
-		store, err := oribi.Open("/slow",
-			&oribi.Options{FS: disk, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open("/slow",
+			&oribi.Options{FS: disk, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true}))(t)
 		defer store.Close()
 		table := numbersTable(t, store, "t")
 		disk.shut.Store(true)

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -85,9 +86,7 @@ func servable(table *oribi.Table) bool {
 // commits.
 func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, commits []model.Commit) {
 	dir := filepath.Join(t.TempDir(), "out")
-	if err := table.Extract(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Extract(t.Context(), dir))
 	// Kudu's "at T" is our AsOf(T−1).
 	at := func() mvcc.Timestamp { return commits[r.IntN(len(commits))].TS + mvcc.Timestamp(r.IntN(2)) }
 	times := []mvcc.Timestamp{at(), at(), at(), commits[len(commits)-1].TS + 1}
@@ -162,9 +161,7 @@ func sameDiff(t *testing.T, table *oribi.Table, got []string, from, to mvcc.Time
 			Deleted  bool
 			Row, Key []json.RawMessage
 		}
-		if err := json.Unmarshal([]byte(line), &d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &d))
 		if d.Deleted {
 			d.Row = d.Key
 		}
@@ -193,9 +190,7 @@ func byKey(t *testing.T, rows []string, keys int) map[string]string {
 	m := map[string]string{}
 	for _, line := range rows {
 		var row []json.RawMessage
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &row))
 		m[keyText(t, row, keys)] = text(t, row)
 	}
 	return m
@@ -221,14 +216,9 @@ func text(t *testing.T, row []json.RawMessage) string {
 		var v any
 		d := json.NewDecoder(bytes.NewReader(cell))
 		d.UseNumber()
-		if err := d.Decode(&v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&v))
 		if n, ok := v.(json.Number); ok && strings.ContainsAny(n.String(), ".eE") {
-			f, _, err := big.ParseFloat(n.String(), 10, 200, big.ToNearestEven)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f, _ := must.Get2(big.ParseFloat(n.String(), 10, 200, big.ToNearestEven))(t)
 			v = f.Text('g', 40)
 		}
 		fmt.Fprintf(&b, "%#v,", v)

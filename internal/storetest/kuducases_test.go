@@ -8,20 +8,13 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
 // These tests cover items of the tablet specification's checklist (§21) that have no other test.
-
-// must ends the test at the first error.
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // commitOps commits one batch of operations on rows; each operation takes two arguments.
 func commitOps(t *testing.T, store *oribi.Store, table *oribi.Table, ops ...any) mvcc.Timestamp {
@@ -31,7 +24,7 @@ func commitOps(t *testing.T, store *oribi.Store, table *oribi.Table, ops ...any)
 		b.Row(ops[i].(oribi.Op), table, ops[i+1].(oribi.Row))
 	}
 	ts, err := b.Commit(context.Background(), oribi.NoSync)
-	must(t, err)
+	must.Do(t, err)
 	return ts
 }
 
@@ -41,7 +34,7 @@ func TestUpdateOfAbsentKeyReturnsErrNotFound(t *testing.T) {
 	for k := 10; k < 40; k += 10 {
 		putNumber(t, store, table, k, k)
 	}
-	must(t, table.Flush(ctx))
+	must.Do(t, table.Flush(ctx))
 	for _, k := range []int{5, 15, 25, 35} {
 		b := store.NewBatch()
 		b.Update(table, oribi.Row{"k": k, "v": 0})
@@ -61,13 +54,13 @@ func TestSnapshotsOfUpdatesOutliveTheDeltaFlushAndAReopening(t *testing.T) {
 	fs := vfs.NewMem()
 	open := func() (*oribi.Store, *oribi.Table) {
 		store, err := oribi.Open("/s", &oribi.Options{FS: fs, Manual: true, History: oribi.HistoryForever})
-		must(t, err)
+		must.Do(t, err)
 		return store, numbersTable(t, store, "numbers")
 	}
-	must(t, fs.Mkdir("/s"))
+	must.Do(t, fs.Mkdir("/s"))
 	store, table := open()
 	at := []mvcc.Timestamp{putNumber(t, store, table, 1, 0)}
-	must(t, table.Flush(ctx))
+	must.Do(t, table.Flush(ctx))
 	for v := range 4 {
 		at = append(at, putNumber(t, store, table, 1, v+1))
 	}
@@ -79,9 +72,9 @@ func TestSnapshotsOfUpdatesOutliveTheDeltaFlushAndAReopening(t *testing.T) {
 	}
 	check()
 	_, err := table.FlushDeltas(ctx)
-	must(t, err)
+	must.Do(t, err)
 	check()
-	must(t, store.Close())
+	must.Do(t, store.Close())
 	store, table = open()
 	defer store.Close()
 	check()
@@ -94,7 +87,7 @@ func TestFlushOfRowsDeletedInOneBatchLeavesNoBlock(t *testing.T) {
 	for k := range 100 {
 		commitOps(t, store, table, oribi.OpInsert, oribi.Row{"k": k, "v": k}, oribi.OpDelete, oribi.Row{"k": k})
 	}
-	must(t, table.Flush(ctx))
+	must.Do(t, table.Flush(ctx))
 	if n := len(table.Layout().RowSets); n != 0 {
 		t.Errorf("%d rowsets", n)
 	}
@@ -110,7 +103,7 @@ func TestCompactionFreesHistoryBelowTheFloor(t *testing.T) {
 	defer store.Close()
 	for round := range 4 {
 		fillRows(t, store, table, 0, 3000, round)
-		must(t, table.Flush(ctx))
+		must.Do(t, table.Flush(ctx))
 	}
 	bytes := func() (n int64) {
 		for _, s := range table.Layout().RowSets {
@@ -120,7 +113,7 @@ func TestCompactionFreesHistoryBelowTheFloor(t *testing.T) {
 	}
 	before := bytes()
 	w.move(2 * time.Hour)
-	must(t, table.Compact(ctx))
+	must.Do(t, table.Compact(ctx))
 	if after := bytes(); after*2 > before {
 		t.Errorf("%d bytes before, %d after", before, after)
 	}
@@ -146,7 +139,7 @@ func TestChangesKeepTheirRowsThroughCompaction(t *testing.T) {
 	defer store.Close()
 	const n = 2000
 	fillRows(t, store, table, 0, n, 0)
-	must(t, table.Flush(ctx))
+	must.Do(t, table.Flush(ctx))
 	var deletes, updates, again []any
 	for k := range n {
 		if k%2 == 0 {
@@ -162,7 +155,7 @@ func TestChangesKeepTheirRowsThroughCompaction(t *testing.T) {
 		t.Helper()
 		want := int64(1)
 		for row, err := range table.Scan(ctx, opts...).Rows() {
-			must(t, err)
+			must.Do(t, err)
 			if row["k"] != want || row["v"] != sign*want {
 				t.Fatalf("row %v, want %d", row, want)
 			}
@@ -173,7 +166,7 @@ func TestChangesKeepTheirRowsThroughCompaction(t *testing.T) {
 		}
 	}
 	first := commitOps(t, store, table, updates...)
-	must(t, table.Compact(ctx))
+	must.Do(t, table.Compact(ctx))
 	rows := int64(0)
 	for _, s := range table.Layout().RowSets {
 		rows += s.Rows
@@ -182,7 +175,7 @@ func TestChangesKeepTheirRowsThroughCompaction(t *testing.T) {
 		t.Errorf("%d rows are left in files", rows)
 	}
 	commitOps(t, store, table, again...)
-	must(t, table.Flush(ctx))
+	must.Do(t, table.Flush(ctx))
 	check(-1)
 	check(1, oribi.AsOf(first))
 }
@@ -196,7 +189,7 @@ func TestRowDeletedAndInsertedAgainCompactsToOne(t *testing.T) {
 	var at []mvcc.Timestamp
 	for v := range 3 {
 		at = append(at, commitOps(t, store, table, oribi.OpInsert, row(v)))
-		must(t, table.Flush(ctx))
+		must.Do(t, table.Flush(ctx))
 		if v < 2 {
 			commitOps(t, store, table, oribi.OpDelete, oribi.Row{"k": 1})
 		}
@@ -204,7 +197,7 @@ func TestRowDeletedAndInsertedAgainCompactsToOne(t *testing.T) {
 	if n := len(table.Layout().RowSets); n != 3 {
 		t.Fatalf("%d rowsets before", n)
 	}
-	must(t, table.Compact(ctx))
+	must.Do(t, table.Compact(ctx))
 	if sets := table.Layout().RowSets; len(sets) != 1 || sets[0].Rows != 1 || sets[0].LiveRows != 1 {
 		t.Errorf("after: %+v", sets)
 	}
@@ -227,7 +220,7 @@ func TestDiffOverABatchThatInsertsAndDeletesIsEmpty(t *testing.T) {
 	after := commitOps(t, store, table, insert...)
 	for _, step := range []func(context.Context) error{nil, table.Flush, table.Compact} {
 		if step != nil {
-			must(t, step(ctx))
+			must.Do(t, step(ctx))
 		}
 		for d, err := range table.Diff(ctx, before, after) {
 			t.Errorf("%v %v, %v", d.Kind, d.KeyRow(), err)
@@ -243,22 +236,22 @@ func TestMinorCompactionJoinsFilesOfTwoSchemas(t *testing.T) {
 	for k := range 50 {
 		putNumber(t, store, table, k, k)
 	}
-	must(t, table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "old", Type: schema.Int32, Nullable: true})))
-	must(t, table.Flush(ctx))
+	must.Do(t, table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "old", Type: schema.Int32, Nullable: true})))
+	must.Do(t, table.Flush(ctx))
 	update := func(row oribi.Row) mvcc.Timestamp { return commitOps(t, store, table, oribi.OpUpdate, row) }
 	first := update(oribi.Row{"k": 3, "v": 30, "old": 300})
-	must(t, table.Alter(ctx, oribi.DropColumn("old"),
+	must.Do(t, table.Alter(ctx, oribi.DropColumn("old"),
 		oribi.AddColumn(schema.Column{Name: "new", Type: schema.String, Nullable: true})))
 	second := update(oribi.Row{"k": 3, "new": "x"})
 	commitOps(t, store, table, oribi.OpDelete, oribi.Row{"k": 4})
 	_, err := table.FlushDeltas(ctx)
-	must(t, err)
+	must.Do(t, err)
 	sets := table.Layout().RowSets
 	if len(sets) != 1 || sets[0].Redos != 2 {
 		t.Fatalf("before: %+v", sets)
 	}
 	_, err = table.CompactMinor(ctx)
-	must(t, err)
+	must.Do(t, err)
 	if sets = table.Layout().RowSets; sets[0].Redos != 1 {
 		t.Fatalf("after: %+v", sets)
 	}
@@ -282,7 +275,7 @@ func TestReinsertedRowHasDefaults(t *testing.T) {
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "n": 1, "s": "one", "d": 1})
 	for _, flushed := range []bool{false, true} {
 		if flushed {
-			must(t, table.Flush(ctx))
+			must.Do(t, table.Flush(ctx))
 		}
 		commitOps(t, store, table, oribi.OpDelete, oribi.Row{"k": 1}, oribi.OpUpsert, oribi.Row{"k": 1, "n": 5})
 		putRow(t, store, table, oribi.OpDelete, oribi.Row{"k": 2})
@@ -294,7 +287,7 @@ func TestReinsertedRowHasDefaults(t *testing.T) {
 					t.Errorf("flushed=%v: %v, %v, want %s", flushed, row, err, want)
 				}
 			}
-			must(t, table.Compact(ctx))
+			must.Do(t, table.Compact(ctx))
 		}
 	}
 }
@@ -308,11 +301,11 @@ func TestScanAsOfAppliesUndosOfUpdatesAfterAReinsert(t *testing.T) {
 	first := commitOps(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": 1})
 	commitOps(t, store, table, oribi.OpDelete, oribi.Row{"k": 1})
 	commitOps(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": 2})
-	must(t,
+	must.Do(t,
 		table.Alter(ctx,
 			oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int8, Nullable: true, Default: []byte{7}})))
 	commitOps(t, store, table, oribi.OpUpsert, oribi.Row{"k": 1, "v": 3, "d": 8}, oribi.OpDelete, oribi.Row{"k": 1})
-	must(t, table.Compact(ctx))
+	must.Do(t, table.Compact(ctx))
 	wantRows(t, "as of the first batch", table,
 		[]oribi.Row{{"k": int64(1), "v": int64(1), "d": int8(7)}}, oribi.AsOf(first))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -36,21 +37,13 @@ func TestOpenInSecondProcess(t *testing.T) {
 // tries.
 func TestRemovedLockFileAllowsNoSecondWriter(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, 10)
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	for range 2 {
-		if err := os.Remove(filepath.Join(dir, "LOCK")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(dir, "LOCK")))
 		cmd := exec.Command(program, "-test.run=^TestOpenInSecondProcess$", "-test.v")
 		cmd.Env = append(os.Environ(), openDir+"="+dir)
 		out, err := cmd.CombinedOutput()
@@ -84,15 +77,10 @@ func TestWriterWithoutItsLockFileCommitsNoMetadata(t *testing.T) {
 	} {
 		t.Run("lock="+c.name, func(t *testing.T) {
 			eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
-				store, err := oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				store := must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true}))(t)
 				table := numbersTable(t, store, "numbers")
 				fillNumbers(t, store, table, 0, 10)
-				if err := c.change(fsys, filepath.Join(dir, "LOCK")); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.change(fsys, filepath.Join(dir, "LOCK")))
 				if err := table.Flush(context.Background()); !errors.Is(err, oribi.ErrPoisoned) ||
 					!strings.Contains(err.Error(), "removed or replaced") {
 					t.Errorf("flush: %v, want ErrPoisoned that says why", err)
@@ -106,9 +94,7 @@ func TestWriterWithoutItsLockFileCommitsNoMetadata(t *testing.T) {
 					t.Errorf("%d rows, want 10", n)
 				}
 				store.Close()
-				if store, err = oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true}); err != nil {
-					t.Fatal(err)
-				}
+				store = must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true}))(t)
 				if n := countNumbers(t, store); n != 10 {
 					t.Errorf("%d rows after the next open, want 10", n)
 				}
@@ -123,10 +109,7 @@ func TestWriterWithoutItsLockFileCommitsNoMetadata(t *testing.T) {
 // The writer checks LOCK once for each metadata commit, not for each write batch.
 func TestLockIsCheckedOncePerMetadataCommit(t *testing.T) {
 	disk := faultfs.New(vfs.NewMem())
-	store, err := oribi.Open("/store", &oribi.Options{FS: disk, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: disk, Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	before := disk.Count(faultfs.LockCheck)
@@ -136,9 +119,7 @@ func TestLockIsCheckedOncePerMetadataCommit(t *testing.T) {
 	}
 	const commits = 5
 	for i := range commits {
-		if err := table.Alter(context.Background(), oribi.SetComment(strings.Repeat("x", i+1))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Alter(context.Background(), oribi.SetComment(strings.Repeat("x", i+1))))
 	}
 	if n := disk.Count(faultfs.LockCheck) - before; n != commits {
 		t.Errorf("%d checks for %d metadata commits", n, commits)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -19,36 +20,20 @@ func TestCloseRemovesUnneededLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()
 			o := &oribi.Options{FS: fs, Manual: true}
-			store, err := oribi.Open("/s", o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			table, err := store.CreateTable("t", s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(oribi.Open("/s", o))(t)
+			s := must.Get(
+				schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1))(t)
+			table := must.Get(store.CreateTable("t", s))(t)
 			b := store.NewBatch()
 			for k := range 40 { // 2 MB
 				b.Insert(table, oribi.Row{"k": k, "v": bytes.Repeat([]byte{byte(k)}, 50_000)})
-				if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 			}
 			if flushed {
-				if err := table.Flush(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, table.Flush(t.Context()))
 			}
-			if err := store.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if store, err = oribi.Open("/s", o); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.Close())
+			store = must.Get(oribi.Open("/s", o))(t)
 			defer store.Close()
 			want := int64(40)
 			if flushed {
@@ -57,18 +42,14 @@ func TestCloseRemovesUnneededLog(t *testing.T) {
 			if got := store.Recovery(); got.Frames != want || !got.Clean {
 				t.Errorf("the next open found %+v, want %d frames", got, want)
 			}
-			if table, err = store.Table("t"); err != nil {
-				t.Fatal(err)
-			}
+			table = must.Get(store.Table("t"))(t)
 			if n, err := table.Count(t.Context()); err != nil || n != 40 {
 				t.Errorf("%d rows, %v", n, err)
 			}
 			// Timestamps and LSNs continue from their last values.
 			b = store.NewBatch()
 			b.Insert(table, oribi.Row{"k": 40, "v": []byte{}})
-			if _, err := b.Commit(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.Commit(t.Context()))(t)
 		})
 	}
 }
@@ -81,16 +62,10 @@ func TestLogSegmentsHaveTheConfiguredSize(t *testing.T) {
 			t.Errorf("segments of %d bytes are taken", n)
 		}
 	}
-	store, err := oribi.Open("/s", &oribi.Options{FS: fs, Manual: true, LogSegmentBytes: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/s", &oribi.Options{FS: fs, Manual: true, LogSegmentBytes: 4096}))(t)
 	defer store.Close()
 	fillNumbers(t, store, numbersTable(t, store, "numbers"), 0, 200)
-	names, err := fs.List("/s/wal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(fs.List("/s/wal"))(t)
 	for _, name := range names {
 		if info, err := fs.Stat("/s/wal/" + name); err != nil || info.Size() > 4096 {
 			t.Errorf("%s: %v, %v", name, info, err)
@@ -108,18 +83,13 @@ func TestSegmentThatCannotBeRemovedIsAWarning(t *testing.T) {
 	disk := faultfs.New(vfs.NewMem())
 	var log bytes.Buffer
 	warnings := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s, err := oribi.Open("/s", &oribi.Options{FS: disk, LogSegmentBytes: 4 << 10, Manual: true, Logger: warnings})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(
+		oribi.Open("/s", &oribi.Options{FS: disk, LogSegmentBytes: 4 << 10, Manual: true, Logger: warnings}))(t)
 	table := numbersTable(t, s, "numbers")
 	numbersTable(t, s, "other")
 	fillNumbers(t, s, table, 0, 300)
 	segments := func() int {
-		names, err := disk.List("/s/wal")
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(disk.List("/s/wal"))(t)
 		return len(names)
 	}
 	before := segments()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
@@ -47,30 +48,19 @@ func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 				disk := crashfs.New(vfs.NewMem())
 				disk.ForgetFlushes = 12
 				opts := oribi.Options{FS: disk, Manual: true}
-				s, err := oribi.Open("/store", &opts)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := must.Get(oribi.Open("/store", &opts))(t)
 				defer func() { s.Close() }()
 				numbersTable(t, s, "numbers")
 				numbersTable(t, s, "other")
 				before := disk.Point().Cut()
-				if err := c.change(t, s); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.change(t, s))
 				if reopened {
-					if err := s.Close(); err != nil {
-						t.Fatal(err)
-					}
-					if s, err = oribi.Open("/store", &opts); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, s.Close())
+					s = must.Get(oribi.Open("/store", &opts))(t)
 				}
 				b := s.NewBatch()
 				b.Insert(numbersTable(t, s, "numbers"), oribi.Row{"k": 0, "v": 0})
-				if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(b.Commit(ctx, oribi.NoSync))(t)
 				if _, err := oribi.Open("/store",
 					&oribi.Options{FS: withLogOf(t, before, disk.Read()), ReadOnly: true}); !errors.Is(err,
 					oribi.ErrCorrupt) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/memory"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
@@ -37,10 +38,7 @@ func TestMemoryUseIsBoundedForLargeStores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	m := memoryTest(t.TempDir())
 	for i, phase := range memory.Phases {
 		cmd := exec.Command(program, "-test.run=^TestMemoryPhase$", "-proof.for="+forFlag.String())
@@ -49,14 +47,8 @@ func TestMemoryUseIsBoundedForLargeStores(t *testing.T) {
 		if err != nil {
 			t.Fatalf("phase %d, %s: %v\n%.3000s", i, phase, err, out)
 		}
-		peak, err := os.ReadFile(filepath.Join(m.Dir, peakFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		bytes, err := strconv.ParseInt(string(peak), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		peak := must.Get(os.ReadFile(filepath.Join(m.Dir, peakFile)))(t)
+		bytes := must.Get(strconv.ParseInt(string(peak), 10, 64))(t)
 		if bytes > m.Bound() {
 			t.Errorf("phase %d, %s: %d bytes in use at the peak, want at most %d", i, phase, bytes, m.Bound())
 		}
@@ -71,11 +63,7 @@ func TestMemoryPhase(t *testing.T) {
 		t.Skip("runs only as part of TestMemoryUseIsBoundedForLargeStores")
 	}
 	peak := memory.WatchLivePeak()
-	if err := memoryTest(dir).Run(os.Getenv(memoryPhase)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, memoryTest(dir).Run(os.Getenv(memoryPhase)))
 	bytes := peak.Stop()
-	if err := os.WriteFile(filepath.Join(dir, peakFile), fmt.Append(nil, bytes), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, peakFile), fmt.Append(nil, bytes), 0o600))
 }

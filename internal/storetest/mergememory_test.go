@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/memory"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
@@ -26,19 +27,14 @@ func BenchmarkMergeMemory(b *testing.B) {
 // bytes.
 func mergeMemory(b *testing.B, limit int64, cell schema.Type, bytes int) {
 	const sets, rows, columns = 64, 1000, 300
-	store, err := oribi.Open(b.TempDir(), &oribi.Options{Manual: true, MemoryLimit: limit, Policy: compaction.None{}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	store := must.Get(
+		oribi.Open(b.TempDir(), &oribi.Options{Manual: true, MemoryLimit: limit, Policy: compaction.None{}}))(b)
 	defer store.Close()
 	list := []schema.Column{{Name: "k", Type: schema.Int64}}
 	for i := range columns - 1 {
 		list = append(list, schema.Column{Name: fmt.Sprint("c", i), Type: cell})
 	}
-	table, err := store.CreateTable("t", mustSchema(b, list...))
-	if err != nil {
-		b.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("t", mustSchema(b, list...)))(b)
 	r := values.NewRand(1)
 	cells := make([][]byte, columns)
 	for set := range sets {
@@ -54,21 +50,15 @@ func mergeMemory(b *testing.B, limit int64, cell schema.Type, bytes int) {
 			cells[0] = binary.LittleEndian.AppendUint64(nil, uint64(row*sets+set))
 			w.Cells(oribi.OpInsert, table, cells, nil)
 		}
-		if _, err := w.Commit(b.Context(), oribi.NoSync); err != nil {
-			b.Fatal(err)
-		}
-		if err := table.Flush(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(w.Commit(b.Context(), oribi.NoSync))(b)
+		must.Do(b, table.Flush(b.Context()))
 	}
 	if l := table.Layout(); l.MaxHeight() != sets {
 		b.Fatalf("%d rowsets over a key", l.MaxHeight())
 	}
 	peak := memory.WatchLivePeak()
 	b.ResetTimer()
-	if err := table.Merge(b.Context(), everything(table.Layout())); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, table.Merge(b.Context(), everything(table.Layout())))
 	used := peak.Stop()
 	b.ReportMetric(float64(used)/(1<<20), "MiB")
 	b.ReportMetric(float64(used-limit)/(1<<20), "MiB-above-limit")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -23,10 +24,7 @@ import (
 
 func metricsOf(t *testing.T, store *oribi.Store) oribi.Metrics {
 	t.Helper()
-	m, err := store.Metrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(store.Metrics())(t)
 	return m
 }
 
@@ -73,7 +71,7 @@ func TestMetricsCountJobs(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var store *oribi.Store
 	var table *oribi.Table
-	store, err := oribi.Open("/store",
+	store = must.Get(oribi.Open("/store",
 		&oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Second, RowSetBytes: 1 << 13,
 			Clock: mvcc.NewHybridClock(func() time.Time { return now }), Listener: func(e oribi.Event) {
 				sums.add(e)
@@ -90,10 +88,7 @@ func TestMetricsCountJobs(t *testing.T) {
 				if !e.Begin {
 					putNumbers(t, store, table, 10, func(k int) int { return k })
 				}
-			}})
-	if err != nil {
-		t.Fatal(err)
-	}
+			}}))(t)
 	defer store.Close()
 	table = numbersTable(t, store, "t")
 	putNumbers(t, store, table, 2000, func(k int) int { return k })
@@ -158,10 +153,7 @@ func everything(l compaction.Layout) (c compaction.Choice) {
 
 func TestMetricsCountCommitsAndReads(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
 	before := metricsOf(t, store)
@@ -175,29 +167,21 @@ func TestMetricsCountCommitsAndReads(t *testing.T) {
 		if i < 3 {
 			opts = append(opts, oribi.NoSync)
 		}
-		if _, err := b.Commit(ctx, opts...); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx, opts...))(t)
 	}
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": 1, "v": 0})
 	if _, err := b.Commit(ctx); err == nil { // not counted
 		t.Fatal("no error")
 	}
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	const gets = 1000
 	for i := range gets {
-		if _, err := table.Get(ctx, i%10); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(table.Get(ctx, i%10))(t)
 	}
 	for range table.Scan(ctx).Batches() {
 	}
-	if _, err := table.Count(ctx, oribi.Where(oribi.Gt("v", 0))); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.Count(ctx, oribi.Where(oribi.Gt("v", 0))))(t)
 	m := metricsOf(t, store)
 	if c := m.Commits; c.NoSync.Count != 3 || c.Sync.Count != 2 || c.Rows != 10 || c.Bytes != bytes || c.Sync.Sum <= 0 {
 		t.Errorf("commits %+v, want 3 and 2, 10 rows, %d bytes", c, bytes)
@@ -216,9 +200,7 @@ func TestMetricsCountCommitsAndReads(t *testing.T) {
 	if err != nil || info.Bytes != m.Disk || m.Uptime <= 0 {
 		t.Errorf("%+v, info %+v, %v", m.Disk, info, err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	if _, err := store.Metrics(); err == nil {
 		t.Error("no error after Close")
 	}
@@ -228,10 +210,7 @@ func TestMetricsCountCommitsAndReads(t *testing.T) {
 // What fails is not counted.
 func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
 	putNumbers(t, store, table, 10, func(k int) int { return k })
@@ -246,17 +225,11 @@ func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
 		}
 		before = c
 	}
-	if _, err := table.Truncate(ctx, oribi.NoSync); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.Truncate(ctx, oribi.NoSync))(t)
 	counted(10, 1, 0)
-	if _, err := table.RestoreTo(ctx, full); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.RestoreTo(ctx, full))(t)
 	counted(10, 0, 1)
-	if _, err := table.Truncate(ctx, oribi.PieceBytes(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.Truncate(ctx, oribi.PieceBytes(1)))(t)
 	counted(10, 0, 10)
 	if _, err := table.RestoreTo(ctx, full+1<<40); err == nil {
 		t.Error("restored to the future")
@@ -267,9 +240,7 @@ func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
 		rows[0] == nil || rows[2] != nil {
 		t.Fatal(rows, err)
 	}
-	if _, _, err := table.GetManyCells(ctx, []any{1, 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(table.GetManyCells(ctx, []any{1, 1}))(t)
 	if _, err := table.GetMany(ctx, []any{"a"}); err == nil {
 		t.Error("a key of another type")
 	}
@@ -279,10 +250,7 @@ func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
 }
 
 func TestHistogramQuantiles(t *testing.T) {
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
 	for range 20 {
@@ -313,10 +281,7 @@ func TestHistogramQuantiles(t *testing.T) {
 // Two rowsets with the same bounds have depth 2, merged 1; an ingest writes each byte once.
 func TestMetricsAmplification(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Second}))(t)
 	defer store.Close()
 	if m := metricsOf(t, store); m.ReadAmplification != 0 || m.WriteAmplification != 0 || m.SpaceAmplification != 0 {
 		t.Errorf("empty: %v %v %v", m.ReadAmplification, m.WriteAmplification, m.SpaceAmplification)
@@ -330,13 +295,8 @@ func TestMetricsAmplification(t *testing.T) {
 			b.Insert(table, oribi.Row{"k": 2*k + i, "v": k})
 		}
 		bytes += b.Bytes()
-		if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
-		r, err := table.FlushResult(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx, oribi.NoSync))(t)
+		r := must.Get(table.FlushResult(ctx))(t)
 		written += r.BytesWritten
 	}
 	m := metricsOf(t, store)
@@ -351,32 +311,21 @@ func TestMetricsAmplification(t *testing.T) {
 		t.Errorf("space amplification %v", m.SpaceAmplification)
 	}
 	// Without half of the rows, the same files have half the use.
-	if _, err := table.DeleteWhere(ctx, oribi.Lt("k", 1000)); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(table.DeleteWhere(ctx, oribi.Lt("k", 1000)))(t)
+	must.Do(t, table.Flush(ctx))
 	if after := metricsOf(t, store); after.SpaceAmplification < 2*m.SpaceAmplification {
 		t.Errorf("space amplification %v after half of the rows were deleted, %v before",
 			after.SpaceAmplification, m.SpaceAmplification)
 	}
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	if m := metricsOf(t, store); m.ReadAmplification != 1 || m.Tables[0].RowSets != 1 ||
 		m.Tables[0].LiveRows != 1000 || m.Tables[0].Bytes == 0 {
 		t.Errorf("%v %+v", m.ReadAmplification, m.Tables)
 	}
-	ingested, err := oribi.Open("/ingested", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ingested := must.Get(oribi.Open("/ingested", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer ingested.Close()
 	table = numbersTable(t, ingested, "t")
-	if _, _, err := table.Ingest(ctx, steps(nil, numbers(1, 2, 3))); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(table.Ingest(ctx, steps(nil, numbers(1, 2, 3))))(t)
 	if m := metricsOf(t, ingested); m.WriteAmplification < 1 || m.WriteAmplification > 1.2 {
 		t.Errorf("write amplification of an ingest %v", m.WriteAmplification)
 	}
@@ -387,11 +336,8 @@ func TestMetricsAmplification(t *testing.T) {
 func TestMetricsShowWhatReadsPin(t *testing.T) {
 	ctx := context.Background()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Second,
-		Clock: mvcc.NewHybridClock(func() time.Time { return now })})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Second,
+		Clock: mvcc.NewHybridClock(func() time.Time { return now })}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
 	oldest := putNumbers(t, store, table, 100, func(k int) int { return k })
@@ -539,22 +485,15 @@ func (f *family) checkHistogram(labels string) error {
 
 func TestMetricsAsPrometheusText(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	const odd = "a \"b\" \\ {c=\"d\"}, é"
 	table := numbersTable(t, store, odd)
 	numbersTable(t, store, "t")
 	putNumbers(t, store, table, 100, func(k int) int { return k })
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	for k := range 100 {
-		if _, err := table.Get(ctx, k); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(table.Get(ctx, k))(t)
 	}
 	m := metricsOf(t, store)
 	var out bytes.Buffer
@@ -562,10 +501,7 @@ func TestMetricsAsPrometheusText(t *testing.T) {
 	if err != nil || n != int64(out.Len()) {
 		t.Fatalf("%d bytes of %d, %v", n, out.Len(), err)
 	}
-	families, err := parseMetrics(out.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(parseMetrics(out.String()))(t)
 	for name, f := range families {
 		if !metricName.MatchString(name) ||
 			(f.kind == "counter") != strings.HasSuffix(name, "_total") || len(f.samples) == 0 {
@@ -613,14 +549,11 @@ func TestMetricsCountBackgroundWork(t *testing.T) {
 	ctx := context.Background()
 	flushed := make(chan bool, 100)
 	fsys := vfs.NewMem()
-	store, err := oribi.Open("/store", &oribi.Options{FS: fsys, FlushBytes: 1 << 10, Listener: func(e oribi.Event) {
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: fsys, FlushBytes: 1 << 10, Listener: func(e oribi.Event) {
 		if e.Kind == compaction.Flush && !e.Begin {
 			flushed <- true
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
 	putNumbers(t, store, table, 1000, func(k int) int { return k })
@@ -643,13 +576,8 @@ func TestMetricsCountBackgroundWork(t *testing.T) {
 	if m := metricsOf(t, store).Maintenance; m.Paused {
 		t.Errorf("%+v", m)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	reader, err := oribi.Open("/store", &oribi.Options{FS: fsys, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	reader := must.Get(oribi.Open("/store", &oribi.Options{FS: fsys, ReadOnly: true}))(t)
 	defer reader.Close()
 	if m := metricsOf(t, reader); m.Maintenance.Workers != 0 || m.Disk.Log == 0 || len(m.Tables) != 1 {
 		t.Errorf("%+v", m)

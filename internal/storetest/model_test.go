@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -153,14 +154,8 @@ func TestReplayHistoryFile(t *testing.T) {
 	if *scriptFlag == "" {
 		t.Skip("no -proof.script")
 	}
-	text, err := os.ReadFile(*scriptFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := script.Parse(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(*scriptFlag))(t)
+	s := must.Get(script.Parse(string(text)))(t)
 	if r := history.Run(s); r.Err != nil {
 		t.Fatal(r.Err)
 	}

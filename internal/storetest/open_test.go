@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -20,10 +21,7 @@ func readTree(t *testing.T, fsys vfs.FS, dir string) map[string][]byte {
 	tree := map[string][]byte{}
 	var visit func(name string)
 	visit = func(name string) {
-		names, err := fsys.List(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(fsys.List(filepath.Join(dir, name)))(t)
 		for _, n := range names {
 			n = filepath.Join(name, n)
 			info, err := fsys.Stat(filepath.Join(dir, n))
@@ -44,10 +42,7 @@ func readTree(t *testing.T, fsys vfs.FS, dir string) map[string][]byte {
 
 func readAll(t *testing.T, fsys vfs.FS, name string) []byte {
 	t.Helper()
-	f, err := fsys.Open(name, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(fsys.Open(name, false))(t)
 	defer f.Close()
 	size, err := f.Size()
 	b := make([]byte, size)
@@ -66,9 +61,7 @@ func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		path := filepath.Join(dir, name)
 		if tree[name] == nil {
-			if err := fsys.Mkdir(path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, fsys.Mkdir(path))
 			continue
 		}
 		f, err := fsys.Create(path)
@@ -87,20 +80,13 @@ func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
 func storeTree(t *testing.T) (closed, killed map[string][]byte) {
 	t.Helper()
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, 100)
-	if err := table.Flush(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(context.Background()))
 	fillNumbers(t, store, table, 100, 110)
 	killed = readTree(t, mem, "/store")
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	return readTree(t, mem, "/store"), killed
 }
 
@@ -182,9 +168,7 @@ func TestFailedOpenChangesNothing(t *testing.T) {
 			tree := maps.Clone(good)
 			c.change(tree)
 			mem := vfs.NewMem()
-			if err := mem.Mkdir("/store"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, mem.Mkdir("/store"))
 			writeTree(t, mem, "/store", tree)
 			for _, readOnly := range []bool{true, false} {
 				s, err := oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: readOnly, Manual: true})
@@ -210,10 +194,7 @@ func TestStoreIsLockedThroughASymbolicLink(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Skip(err)
 	}
-	store, err := oribi.Open(real, &oribi.Options{Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(real, &oribi.Options{Manual: true}))(t)
 	defer store.Close()
 	for _, readOnly := range []bool{true, false} {
 		if s, err := oribi.Open(link, &oribi.Options{Manual: true, ReadOnly: readOnly}); !errors.Is(err,
@@ -231,31 +212,19 @@ func TestStoreIsLockedThroughASymbolicLink(t *testing.T) {
 func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
-	if err := os.Mkdir(real, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(real, 0o700))
 	if err := os.Symlink(real, link); err != nil {
 		t.Skip(err)
 	}
 	for i, name := range []string{link, real, link} {
-		store, err := oribi.Open(name, &oribi.Options{Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open(name, &oribi.Options{Manual: true}))(t)
 		table := numbersTable(t, store, "numbers")
 		fillNumbers(t, store, table, 100*i, 100*(i+1))
-		if err := table.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(ctx))
 		checkUsage(t, name, real, store)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
-	store, err := oribi.Open(link, &oribi.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(link, &oribi.Options{ReadOnly: true}))(t)
 	defer store.Close()
 	if n := countNumbers(t, store); n != 300 {
 		t.Errorf("%d rows, want 300", n)
@@ -272,43 +241,26 @@ func TestLogThatEndsTooEarlyIsCorrupt(t *testing.T) {
 	mem := vfs.NewMem()
 	const segment = "/store/wal/000000000001.wal"
 	open := func() *oribi.Store {
-		store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 		return store
 	}
 	store := open()
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, 10)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	before := readAll(t, mem, segment)
 	store = open()
-	table, err := store.Table("numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(store.Table("numbers"))(t)
 	fillNumbers(t, store, table, 10, 11)
 	killed := mem.Clone()
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	for name, c := range map[string]struct {
 		mem  *vfs.Mem
 		rows int64 // −1 = refused
 	}{"closed": {mem, -1}, "killed": {killed, 10}} {
-		f, err := c.mem.Open(segment, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Truncate(0); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteAt(before, 0); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(c.mem.Open(segment, true))(t)
+		must.Do(t, f.Truncate(0))
+		must.Get(f.WriteAt(before, 0))(t)
 		for _, readOnly := range []bool{true, false} {
 			s, err := oribi.Open("/store", &oribi.Options{FS: c.mem, ReadOnly: readOnly, Manual: true})
 			switch {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -41,9 +42,7 @@ func TestOpenReturnsFileSystemErrorsUnchanged(t *testing.T) {
 			t.Run(fmt.Sprintf("open=%s/error=%d", c.name, int(number)), func(t *testing.T) {
 				mem := vfs.NewMem()
 				if c.tree != nil {
-					if err := mem.Mkdir("/store"); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, mem.Mkdir("/store"))
 					writeTree(t, mem, "/store", c.tree)
 				}
 				stride := 1

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -117,9 +118,7 @@ func newPanicStore(t *testing.T) *panicStore {
 func (s *panicStore) use() {
 	s.t.Helper()
 	ctx := context.Background()
-	if err := s.store.Poisoned(); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.store.Poisoned())
 	try := func(what string, err error) {
 		s.t.Helper()
 		if err != nil {
@@ -313,10 +312,7 @@ func TestStoreWorksAfterAPanicInALoop(t *testing.T) {
 	for name, do := range map[string]func(){
 		"iterator of an ingest": func() { _, _, _ = s.a.Ingest(ctx, one) },
 		"iterator of a typed ingest": func() {
-			table, err := oribi.Typed[pair](s.a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(oribi.Typed[pair](s.a))(t)
 			_, _, _ = table.Ingest(ctx, iter.Seq[pair](func(yield func(pair) bool) {
 				yield(pair{7000, 1})
 				panic(plannedPanic)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -42,15 +43,12 @@ func (p *faultyPolicy) Pick(l compaction.Layout, budget int64) compaction.Choice
 func TestFaultyPolicyInTheBackground(t *testing.T) {
 	ctx := context.Background()
 	merges := make(chan oribi.Event, 100)
-	store, err := oribi.Open("/store",
+	store := must.Get(oribi.Open("/store",
 		&oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 13, Policy: &faultyPolicy{}, Listener: func(e oribi.Event) {
 			if e.Kind == compaction.Merge && !e.Begin {
 				merges <- e
 			}
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
 	next := 0
@@ -61,13 +59,9 @@ func TestFaultyPolicyInTheBackground(t *testing.T) {
 			b.Insert(table, oribi.Row{"k": next * 7919 % 100_003, "v": next})
 			next++
 		}
-		if _, err := b.Commit(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx))(t)
 		// The flush is over when the policy is asked, or after this one.
-		if err := table.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(ctx))
 	}
 	write()
 	for _, want := range []string{"rowset 1099511627776: not found", "is chosen twice", "1 rowsets", plannedPanic, ""} {

@@ -15,6 +15,7 @@ import (
 	"github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -55,13 +56,10 @@ func comparison(column string, p oribi.Predicate, holds func(v any) bool) condit
 // predicateColumns has a column of each kind of comparison, most with NULLs.
 func predicateColumns(t *testing.T) *schema.Schema {
 	t.Helper()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 		{Name: "n", Type: schema.Int32, Nullable: true},
 		{Name: "full", Type: schema.Int64}, {Name: "f", Type: schema.Double, Nullable: true},
-		{Name: "s", Type: schema.String, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "s", Type: schema.String, Nullable: true}}, 1))(t)
 	return s
 }
 
@@ -184,15 +182,9 @@ func randomTextCondition(r *rand.Rand) condition {
 // predicateTable has rows in files, in files with changes, and in memory.
 func predicateTable(t *testing.T, r *rand.Rand) (*oribi.Store, *oribi.Table, map[int64]oribi.Row) {
 	t.Helper()
-	store, err := oribi.Open("/p", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/p", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	t.Cleanup(func() { store.Close() })
-	table, err := store.CreateTable("p", predicateColumns(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("p", predicateColumns(t)))(t)
 	rows := map[int64]oribi.Row{}
 	for range 3 {
 		b := store.NewBatch()
@@ -201,13 +193,9 @@ func predicateTable(t *testing.T, r *rand.Rand) (*oribi.Store, *oribi.Table, map
 			rows[k] = randomPredicateRow(r, k)
 			b.Upsert(table, rows[k])
 		}
-		if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 		if r.IntN(3) > 0 {
-			if err := table.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(t.Context()))
 		}
 	}
 	return store, table, rows
@@ -337,10 +325,7 @@ func TestPredicateErrorsComeWithTheRead(t *testing.T) {
 
 // One predicate works on tables whose columns differ in type.
 func TestPredicateFitsEveryNumericColumn(t *testing.T) {
-	store, err := oribi.Open("/n", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/n", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	two := oribi.Between("v", 1.5, 2)
 	for i, c := range []schema.Column{{Type: schema.Double}, {Type: schema.Float},
@@ -350,9 +335,7 @@ func TestPredicateFitsEveryNumericColumn(t *testing.T) {
 		for k, v := range []any{1, 1.5, 2.0, float32(2.5), int8(3)} {
 			b.Insert(table, oribi.Row{"k": k, "v": v})
 		}
-		if _, err := b.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context()))(t)
 		if n, err := table.Count(t.Context(), oribi.Where(two)); n != 2 || err != nil {
 			t.Errorf("%v: %d rows, %v", c.Type, n, err)
 		}
@@ -362,23 +345,14 @@ func TestPredicateFitsEveryNumericColumn(t *testing.T) {
 func valueTable(t *testing.T, store *oribi.Store, name string, c schema.Column) *oribi.Table {
 	t.Helper()
 	c.Name = "v"
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, c}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable(name, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, c}, 1))(t)
+	table := must.Get(store.CreateTable(name, s))(t)
 	return table
 }
 
 // Numbers are accepted in rows if the column can represent them exactly, and refused otherwise.
 func TestValuesOfRowsAreExact(t *testing.T) {
-	store, err := oribi.Open("/v", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/v", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	int8s, uint64s, int128s := schema.Column{Type: schema.Int8}, schema.Column{Type: schema.Uint64},
 		schema.Column{Type: schema.Int128}
@@ -434,27 +408,17 @@ func TestValuesOfRowsAreExact(t *testing.T) {
 }
 
 func TestPrefixReadsKeysThatBeginWithIt(t *testing.T) {
-	store, err := oribi.Open("/x", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/x", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "host", Type: schema.String}, {Name: "path", Type: schema.String}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("pages", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(
+		schema.New([]schema.Column{{Name: "host", Type: schema.String}, {Name: "path", Type: schema.String}}, 2))(t)
+	table := must.Get(store.CreateTable("pages", s))(t)
 	b := store.NewBatch()
 	for _, row := range []oribi.Key{{"a", "/"}, {"a", "/x"}, {"a", "/x/1"}, {"a", "/x/2"},
 		{"a", "/y"}, {"ab", "/x"}, {"b", "/x"}} {
 		b.Insert(table, oribi.Row{"host": row[0], "path": row[1]})
 	}
-	if _, err := b.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(t.Context()))(t)
 	for range 2 {
 		for _, c := range []struct {
 			opts []oribi.ScanOption
@@ -484,9 +448,7 @@ func TestPrefixReadsKeysThatBeginWithIt(t *testing.T) {
 		if n, err := table.Count(t.Context(), oribi.Prefix("a")); n != 5 || err != nil {
 			t.Errorf("counted %d, %v", n, err)
 		}
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(t.Context()))
 	}
 }
 
@@ -504,19 +466,10 @@ func TestPatternsAreThoseOfAModel(t *testing.T) {
 			columns = append(columns, c)
 		}
 	}
-	s, err := schema.New(columns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := oribi.Open("/p", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, 1))(t)
+	store := must.Get(oribi.Open("/p", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	table, err := store.CreateTable("p", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("p", s))(t)
 	text := func(most int) string {
 		var b strings.Builder
 		for range r.IntN(most + 1) {
@@ -537,13 +490,9 @@ func TestPatternsAreThoseOfAModel(t *testing.T) {
 			rows[row["k"].(string)] = row
 			b.Upsert(table, row)
 		}
-		if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 		if part < 2 {
-			if err := table.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(t.Context()))
 		}
 	}
 	for range 300 {

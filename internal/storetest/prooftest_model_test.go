@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/mvcc"
@@ -14,11 +15,8 @@ import (
 // modelOfTwoColumns returns a model with one table: an int8 key k and two int8 columns, v without a
 // default and d with the default 9. None is nullable.
 func modelOfTwoColumns(t *testing.T) *model.Model {
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "v", Type: schema.Int8},
-		{Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "v", Type: schema.Int8},
+		{Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1))(t)
 	m := model.NewModel()
 	m.Create("t", s)
 	return m

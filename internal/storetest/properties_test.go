@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -33,18 +34,13 @@ func TestHistoryFloorIsWhatReadsObey(t *testing.T) {
 	put(t, store, table, map[int64]int64{1: 1})
 	w.move(2 * time.Hour)
 	check("two hours later")
-	sn, err := store.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sn := must.Get(store.Snapshot(ctx))(t)
 	w.move(2 * time.Hour)
 	pinned := check("with a snapshot")
 	if pinned != sn.Timestamp() {
 		t.Errorf("floor %v with a snapshot at %v", pinned, sn.Timestamp())
 	}
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	check("after a compaction")
 	sn.Close()
 	if last := check("without the snapshot"); last <= pinned {
@@ -117,28 +113,14 @@ func asBulkOptions(opts []oribi.TruncateOption) []oribi.BulkOption {
 
 func TestStatsOfColumnsOfArrays(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "a", Type: schema.Array, Element: schema.String, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "a", Type: schema.Array, Element: schema.String, Nullable: true}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "a": []string{"x", "y"}})
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	st, err := table.Stats(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
+	st := must.Get(table.Stats(true))(t)
 	if len(st.Columns) != 2 || st.Columns[1].Bytes == 0 || len(st.Columns[1].Encodings) != 1 {
 		t.Errorf("%+v", st.Columns)
 	}

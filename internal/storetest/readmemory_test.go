@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -60,15 +61,9 @@ func TestConcurrentColdReadsAreBounded(t *testing.T) {
 	ctx := context.Background()
 	mem := wideStore(t, wide{rows: 96, columns: 4, cell: 32 << 10, block: block})
 	fsys := &yieldingFS{FS: mem}
-	store, err := oribi.Open("/wide", &oribi.Options{FS: fsys, ReadOnly: true, MemoryLimit: limit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/wide", &oribi.Options{FS: fsys, ReadOnly: true, MemoryLimit: limit}))(t)
 	defer store.Close()
-	table, err := store.Table("wide")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.Table("wide"))(t)
 	runtime.GC()
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(s)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -32,18 +33,13 @@ func fillNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, from, to 
 	for k := from; k < to; k++ {
 		b := store.NewBatch()
 		b.Insert(table, oribi.Row{"k": k, "v": -k})
-		if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(context.Background(), oribi.NoSync))(t)
 	}
 }
 
 func countNumbers(t *testing.T, store *oribi.Store) int64 {
 	t.Helper()
-	table, err := store.Table("numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.Table("numbers"))(t)
 	var n int64
 	for row, err := range table.Scan(context.Background()).Rows() {
 		if err != nil {
@@ -63,10 +59,7 @@ func TestSecondOpenerIsLockedOut(t *testing.T) {
 			return oribi.Open(dir, &oribi.Options{FS: fsys, ReadOnly: readOnly, Manual: true})
 		}
 		must := func(readOnly bool) *oribi.Store {
-			s, err := open(readOnly)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(open(readOnly))(t)
 			return s
 		}
 		refused := func(what string, readOnly bool, holder string) {
@@ -107,15 +100,10 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	disk := crashfs.New(vfs.NewMem())
 	disk.Halves = true
 	opts := &oribi.Options{FS: disk, Manual: true}
-	store, err := oribi.Open("/store", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", opts))(t)
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, 500)
-	if err := table.Flush(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(context.Background()))
 	fillNumbers(t, store, table, 500, 800)
 	var killed *vfs.Mem
 	disk.OnOperation(func(c crashfs.Operation) error {
@@ -128,10 +116,7 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	disk.OnOperation(nil)
 	store.Close()
 
-	before, err := files.Fingerprint(killed, "/store")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(files.Fingerprint(killed, "/store"))(t)
 	silent := faultfs.New(killed)
 	silent.Watch(func(c faultfs.Call) error {
 		if c.Changes() {
@@ -139,10 +124,7 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	reader, err := oribi.Open("/store", &oribi.Options{FS: silent, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(oribi.Open("/store", &oribi.Options{FS: silent, ReadOnly: true}))(t)
 	if r := reader.Recovery(); r.TornBytes == 0 || r.TornFile != "" || r.Batches != 300 {
 		t.Errorf("recovery: %+v, want torn bytes, no file for them, and 300 batches", r)
 	}
@@ -159,10 +141,7 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 		t.Errorf("files have changed (%v)", err)
 	}
 
-	writer, err := oribi.Open("/store", &oribi.Options{FS: killed, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	writer := must.Get(oribi.Open("/store", &oribi.Options{FS: killed, Manual: true}))(t)
 	if r := writer.Recovery(); r.TornBytes == 0 || r.TornFile == "" {
 		t.Errorf("recovery: %+v, want the torn bytes kept", r)
 	}
@@ -173,24 +152,16 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 }
 
 func TestVerifyReportsProgress(t *testing.T) {
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	for n := range 3 {
 		fillNumbers(t, store, table, 100*n, 100*n+100)
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(t.Context()))
 	}
-	info, err := store.Info()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(store.Info())(t)
 	last, calls := int64(0), 0
-	err = store.Verify(t.Context(), func(f oribi.Finding) {
+	err := store.Verify(t.Context(), func(f oribi.Finding) {
 		t.Errorf("%+v", f)
 	}, func(done, total int64) {
 		if done < last || done > total || total != 2*info.Bytes.Live {
@@ -208,21 +179,11 @@ func TestVerifyReportsProgress(t *testing.T) {
 // the reader locks INSTANCE.
 func TestReaderOfCopyWithoutLockFile(t *testing.T) {
 	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
-		store, err := oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true}))(t)
 		fillNumbers(t, store, numbersTable(t, store, "numbers"), 0, 10)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := fsys.Remove(filepath.Join(dir, "LOCK")); err != nil {
-			t.Fatal(err)
-		}
-		reader, err := oribi.Open(dir, &oribi.Options{FS: fsys, ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
+		must.Do(t, fsys.Remove(filepath.Join(dir, "LOCK")))
+		reader := must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, ReadOnly: true}))(t)
 		if n := countNumbers(t, reader); n != 10 {
 			t.Errorf("%d rows, want 10", n)
 		}
@@ -235,10 +196,7 @@ func TestReaderOfCopyWithoutLockFile(t *testing.T) {
 		if err := reader.Close(); err != nil {
 			t.Error(err)
 		}
-		store, err = oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store = must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true}))(t)
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
@@ -250,14 +208,10 @@ func TestReaderRefusesUnknownFeatures(t *testing.T) {
 	store, table := floorStore(t, w)
 	fillNumbers(t, store, table, 0, 1)
 	store.Close()
-	reader, err := oribi.Open("/floor", &oribi.Options{FS: w.mem, ReadOnly: true, Clock: mvcc.NewHybridClock(w.time)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(
+		oribi.Open("/floor", &oribi.Options{FS: w.mem, ReadOnly: true, Clock: mvcc.NewHybridClock(w.time)}))(t)
 	defer reader.Close()
-	if table, err = reader.Table("floor"); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(reader.Table("floor"))(t)
 	ctx := context.Background()
 	if _, err := table.Get(ctx, 0, oribi.AsOf(mvcc.FromTime(w.time().Add(minute)))); !errors.Is(err, oribi.ErrFuture) {
 		t.Errorf("a read a minute ahead: %v, want ErrFuture", err)
@@ -282,9 +236,7 @@ func TestReadOnlyOpenCreatesNoStore(t *testing.T) {
 				t.Errorf("the directory is there now: %v", err)
 			}
 		}
-		if err := fsys.Mkdir(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fsys.Mkdir(dir))
 		for _, opts := range []*oribi.Options{{FS: fsys, ReadOnly: true}, {FS: fsys, ErrorIfMissing: true}} {
 			if _, err := oribi.Open(dir, opts); !errors.Is(err, oribi.ErrNotStore) {
 				t.Errorf("an empty directory: %v, want ErrNotStore", err)
@@ -298,9 +250,7 @@ func TestReadOnlyOpenCreatesNoStore(t *testing.T) {
 
 func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("dear"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("dear"), 0o600))
 	for _, readOnly := range []bool{false, true} {
 		if _, err := oribi.Open(dir, &oribi.Options{ReadOnly: readOnly}); !errors.Is(err, oribi.ErrNotStore) {
 			t.Errorf("readOnly=%v: %v, want ErrNotStore", readOnly, err)
@@ -318,45 +268,27 @@ func TestReadOnlySnapshotAboveTheNewestBatch(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	options := oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Hour,
 		Clock: mvcc.NewHybridClock(func() time.Time { return now })}
-	store, err := oribi.Open("/store", &options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &options))(t)
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, 3)
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	b := store.NewBatch()
 	b.Update(table, oribi.Row{"k": 1, "v": -1})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	now = now.Add(20 * 24 * time.Hour)
 	newest := store.Visible()
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	floor := table.Properties().HistoryFloor
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	if floor <= newest {
 		t.Fatalf("the history begins at %v, want later than the newest batch, %v", floor, newest)
 	}
 	options.ReadOnly = true
-	if store, err = oribi.Open("/store", &options); err != nil {
-		t.Fatal(err)
-	}
+	store = must.Get(oribi.Open("/store", &options))(t)
 	defer store.Close()
-	snapshot, err := store.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	snapshot := must.Get(store.Snapshot(ctx))(t)
 	defer snapshot.Close()
-	if table, err = store.Table("numbers"); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(store.Table("numbers"))(t)
 	if n, err := table.Count(ctx, oribi.At(snapshot)); n != 3 || err != nil {
 		t.Errorf("%d rows, %v; want 3", n, err)
 	}

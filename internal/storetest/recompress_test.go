@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -28,39 +29,23 @@ func TestBackgroundRecompressesRowSetsAtRest(t *testing.T) {
 	fs := vfs.NewMem()
 	open := func(after time.Duration) *oribi.Store {
 		t.Helper()
-		store, err := oribi.Open("/store", &oribi.Options{FS: fs, Manual: true, RecompressAfter: after,
-			Clock: mvcc.NewHybridClock(func() time.Time { return now })})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open("/store", &oribi.Options{FS: fs, Manual: true, RecompressAfter: after,
+			Clock: mvcc.NewHybridClock(func() time.Time { return now })}))(t)
 		return store
 	}
 	store := open(0)
-	s, err := oribi.SchemaOf[letter]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("letters", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(oribi.SchemaOf[letter]())(t)
+	table := must.Get(store.CreateTable("letters", s))(t)
 	b := store.NewBatch()
 	for i := range 2000 {
 		b.Insert(table, oribi.Row{"id": i, "from": fmt.Sprint("someone", i%37), "size": i * i % 4096,
 			"text": fmt.Sprint("dear ", i*7919%1009, ", as of ", i*31%97, " we have no letters of yours")})
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
+	must.Do(t, table.Flush(ctx))
 	stored := func() (bytes int64, codecs [][]schema.Compression) {
 		t.Helper()
-		stats, err := table.Stats(true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stats := must.Get(table.Stats(true))(t)
 		for _, c := range stats.Columns {
 			codecs = append(codecs, c.Compressions)
 		}
@@ -72,14 +57,10 @@ func TestBackgroundRecompressesRowSetsAtRest(t *testing.T) {
 	}
 	steps := func(after time.Duration, wait time.Duration, want int) {
 		t.Helper()
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 		now = now.Add(wait)
 		store = open(after)
-		if table, err = store.Table("letters"); err != nil {
-			t.Fatal(err)
-		}
+		table = must.Get(store.Table("letters"))(t)
 		got := 0
 		for _, kind := range backgroundSteps(t, store, 9, nil) {
 			if kind == "recompress" {
@@ -102,13 +83,9 @@ func TestBackgroundRecompressesRowSetsAtRest(t *testing.T) {
 		t.Errorf("%d bytes, %v; %d bytes when flushed", small, codecs, flushed)
 	}
 	// An altered compression is carried out by hand at once, a weaker one too.
-	if err := table.Alter(ctx, oribi.SetCompression("from", schema.Dense),
-		oribi.SetCompression("text", schema.NoCompression)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := table.Recompress(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Alter(ctx, oribi.SetCompression("from", schema.Dense),
+		oribi.SetCompression("text", schema.NoCompression)))
+	must.Get(table.Recompress(ctx))(t)
 	want := [][]schema.Compression{{schema.NoCompression}, {schema.Zlib}, {schema.NoCompression}, {schema.LZ4}}
 	if _, codecs := stored(); !slices.EqualFunc(codecs, want, slices.Equal) {
 		t.Errorf("altered, %v", codecs)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/crash"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -70,10 +71,7 @@ func TestInterruptedFormatStartsOver(t *testing.T) {
 		}
 		return nil
 	})
-	store, err := oribi.Open("/store", &oribi.Options{FS: disk, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: disk, Manual: true}))(t)
 	disk.OnOperation(nil)
 	store.Close()
 	for _, s := range states {
@@ -153,14 +151,9 @@ func TestRecoveryReportsRepairs(t *testing.T) {
 	}
 	tree["data/00112233445566778899aabbccddeeff.data"] = []byte("oribicnt") // the header page is not complete
 	mem := vfs.NewMem()
-	if err := mem.Mkdir("/store"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mem.Mkdir("/store"))
 	writeTree(t, mem, "/store", tree)
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 	defer store.Close()
 	r := store.Recovery()
 	if r.Clean || r.Frames == 0 || r.TornBytes == 0 || r.RepairedBits != 1 ||

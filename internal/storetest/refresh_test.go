@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -21,23 +22,14 @@ func TestSnapshotOfFollowerKeepsItsState(t *testing.T) {
 	store, table := followedStore(t, mem, 500, oribi.Options{})
 	gone := numbersTable(t, store, "gone")
 	fillNumbers(t, store, gone, 0, 100)
-	if err := gone.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gone.Flush(t.Context()))
 	follower := openFollower(t, mem)
-	sn, err := follower.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sn := must.Get(follower.Snapshot(t.Context()))(t)
 	tables := follower.Tables()
-	if err := store.DropTable("gone"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.DropTable("gone"))
 	for range 3 {
 		rewrite(t, store, table, 500)
-		if err := follower.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, follower.Refresh(t.Context()))
 	}
 	want := map[string]int{"numbers": 500, "gone": 100}
 	for _, table := range tables {
@@ -56,12 +48,8 @@ func TestSnapshotOfFollowerKeepsItsState(t *testing.T) {
 		}
 	}
 	kept := deadBytes(t, store)
-	if err := sn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := follower.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, sn.Close())
+	must.Do(t, follower.Refresh(t.Context()))
 	createAndDrop(t, store)
 	if now := deadBytes(t, store); kept == 0 || now >= kept {
 		t.Errorf("%d dead bytes with the snapshot, %d without", kept, now)
@@ -88,17 +76,13 @@ func TestWaitReturnsForNewBatches(t *testing.T) {
 		func() error { _, err := store.CreateTable("x", table.Schema()); return err },
 		func() error { return store.DropTable("x") },
 	} {
-		if err := change(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, change())
 		within(t, minute, func() {
 			if err := follower.Wait(t.Context()); err != nil {
 				t.Errorf("change %d: %v", i, err)
 			}
 		})
-		if err := follower.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, follower.Refresh(t.Context()))
 		if n := countNumbers(t, follower); n != int64(k) {
 			t.Errorf("change %d: %d rows, want %d", i, n, k)
 		}
@@ -186,30 +170,19 @@ func TestFollowerReadsNoFuture(t *testing.T) {
 	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 10, oribi.Options{Clock: mvcc.NewLogicalClock(0)})
-	follower, err := oribi.Open("/store", &oribi.Options{FS: mem, Follow: true, Clock: mvcc.NewLogicalClock(0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	follower := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Follow: true, Clock: mvcc.NewLogicalClock(0)}))(t)
 	defer follower.Close()
-	numbers, err := follower.Table("numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	numbers := must.Get(follower.Table("numbers"))(t)
 	if _, err := numbers.Get(t.Context(), 1, oribi.AsOf(follower.Visible())); err != nil {
 		t.Errorf("as of the newest batch: %v", err)
 	}
 	b := store.NewBatch()
 	b.Update(table, oribi.Row{"k": 1, "v": 5})
-	ts, err := b.Commit(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(b.Commit(t.Context()))(t)
 	if _, err := numbers.Get(t.Context(), 1, oribi.AsOf(ts)); !errors.Is(err, oribi.ErrFuture) {
 		t.Errorf("as of a batch that it has not seen: %v, want ErrFuture", err)
 	}
-	if err := follower.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, follower.Refresh(t.Context()))
 	if row, err := numbers.Get(t.Context(), 1, oribi.AsOf(ts)); err != nil || row["v"] != int64(5) {
 		t.Errorf("after a refresh: %v, %v", row, err)
 	}
@@ -234,15 +207,11 @@ func TestRefreshAfterKillBetweenIntentAndCommit(t *testing.T) {
 	refresh := func() (reads int) {
 		t.Helper()
 		loads = 0
-		if err := follower.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, follower.Refresh(t.Context()))
 		return loads
 	}
 	fillNumbers(t, store, table, 20, 30)
-	if err := table.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(t.Context()))
 	if n := refresh(); n > 0 {
 		t.Errorf("%d reads of the metadata, though the journal has the changes", n)
 	}
@@ -268,22 +237,15 @@ func TestRefreshAfterKillBetweenIntentAndCommit(t *testing.T) {
 		t.Errorf("%d rows, want 40", n)
 	}
 	store.Close()
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store = must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 	defer store.Close()
-	if table, err = store.Table("numbers"); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(store.Table("numbers"))(t)
 	fillNumbers(t, store, table, 40, 50)
 	for range 2 {
 		refresh()
 		if n := countNumbers(t, follower); n != 50 {
 			t.Errorf("%d rows, want 50", n)
 		}
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(t.Context()))
 	}
 }

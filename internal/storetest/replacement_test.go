@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -103,9 +104,7 @@ func (w *twin) write(r *rand.Rand) {
 			w.live[k] = true
 		}
 	}
-	if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(b.Commit(context.Background(), oribi.NoSync))(w.t)
 }
 
 func (w *twin) step(r *rand.Rand, i int) {

@@ -20,6 +20,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/damage"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -101,18 +102,11 @@ func TestSalvageOfDamagedStores(t *testing.T) {
 func salvaged(t *testing.T, mem vfs.FS, options ...oribi.SalvageOption) (*oribi.Store, []oribi.Loss) {
 	t.Helper()
 	var losses []oribi.Loss
-	if err := vfs.RemoveAll(mem, "/out"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := oribi.Salvage(context.Background(), "/store", "/out", &oribi.Options{FS: mem}, func(l oribi.Loss) {
+	must.Do(t, vfs.RemoveAll(mem, "/out"))
+	must.Get(oribi.Salvage(context.Background(), "/store", "/out", &oribi.Options{FS: mem}, func(l oribi.Loss) {
 		losses = append(losses, l)
-	}, options...); err != nil {
-		t.Fatal(err)
-	}
-	s, err := openCopy(mem, "/out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, options...))(t)
+	s := must.Get(openCopy(mem, "/out"))(t)
 	t.Cleanup(func() { s.Close() })
 	return s, losses
 }
@@ -123,25 +117,15 @@ func TestSalvageWithoutMetadata(t *testing.T) {
 	mem := vfs.NewMem()
 	store := copiedStore(t, mem)
 	images := map[string]*vfs.Mem{"killed": mem.Clone()}
-	now, err := store.Checkpoint(context.Background(), "/checkpoint")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := openCopy(mem, "/checkpoint")
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := must.Get(store.Checkpoint(context.Background(), "/checkpoint"))(t)
+	want := must.Get(openCopy(mem, "/checkpoint"))(t)
 	defer want.Close()
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	images["closed"] = mem
 	for name, image := range images {
 		t.Run(name, func(t *testing.T) {
 			for _, gone := range []string{"/store/meta", "/store/ANCHOR", "/store/INSTANCE", "/store/LOCK"} {
-				if err := vfs.RemoveAll(image, gone); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, vfs.RemoveAll(image, gone))
 			}
 			got, losses := salvaged(t, image)
 			if len(losses) > 0 {
@@ -158,9 +142,7 @@ func TestSalvageWithoutMetadata(t *testing.T) {
 func TestCrashDuringSalvageLeavesNoStoreOrAWholeOne(t *testing.T) {
 	r := seedtest.Rand(t)
 	mem := vfs.NewMem()
-	if err := copiedStore(t, mem).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, copiedStore(t, mem).Close())
 	flipInColumn(t, mem, "v", 0)
 	disk := crashfs.New(mem)
 	whole, none := 0, 0
@@ -185,10 +167,7 @@ func TestCrashDuringSalvageLeavesNoStoreOrAWholeOne(t *testing.T) {
 		t.Fatal(err, none)
 	}
 	for s := range disk.Point().States(r.Uint64(), 0) {
-		out, err := openCopy(s.Image, "/out")
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(openCopy(s.Image, "/out"))(t)
 		out.Close()
 	}
 }
@@ -224,10 +203,7 @@ func columnBlock(t *testing.T, mem *vfs.Mem, column string) (at blockmanager.Blo
 			id = c.Block
 		}
 	}
-	src, err := m.OpenBlock(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(m.OpenBlock(id))(t)
 	defer src.Close()
 	r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true})
 	if err == nil {
@@ -254,10 +230,7 @@ func columnBlock(t *testing.T, mem *vfs.Mem, column string) (at blockmanager.Blo
 
 func openBlocks(t *testing.T, mem *vfs.Mem) *blockmanager.Manager {
 	t.Helper()
-	s, err := oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true}))(t)
 	info, err := s.Info()
 	s.Close()
 	o := blockmanager.Options{FS: mem, Dir: "/store", ReadOnly: true}
@@ -267,10 +240,7 @@ func openBlocks(t *testing.T, mem *vfs.Mem) *blockmanager.Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := blockmanager.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(blockmanager.Open(o))(t)
 	return m
 }
 
@@ -284,19 +254,12 @@ func flipInColumn(t *testing.T, mem *vfs.Mem, column string, cblock int) (rows i
 
 func flipByte(t *testing.T, mem *vfs.Mem, name string, off int64) {
 	t.Helper()
-	f, err := mem.Open(name, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(mem.Open(name, true))(t)
 	defer f.Close()
 	var b [1]byte
-	if _, err := f.ReadAt(b[:], off); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.ReadAt(b[:], off))(t)
 	b[0] ^= 0x40
-	if _, err := f.WriteAt(b[:], off); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteAt(b[:], off))(t)
 }
 
 // One damaged cblock costs the rows that it has, and no others. With FillNull it costs none if the
@@ -305,34 +268,19 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 	const rows = 20000
 	ctx := context.Background()
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 	small := int32(4096)
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 		{Name: "a", Type: schema.Int64, BlockBytes: small},
-		{Name: "n", Type: schema.Int64, Nullable: true, BlockBytes: small}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "n", Type: schema.Int64, Nullable: true, BlockBytes: small}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	b := store.NewBatch()
 	for k := range rows {
 		b.Insert(table, oribi.Row{"k": k, "a": k * k % 7919, "n": k * 3 % 10007})
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
+	must.Do(t, table.Flush(ctx))
+	must.Do(t, store.Close())
 	for _, test := range []struct {
 		column string
 		fill   bool
@@ -356,10 +304,7 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 		if test.fill && test.column == "n" {
 			want = rows
 		}
-		saved, err := out.Table("t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		saved := must.Get(out.Table("t"))(t)
 		if got, err := saved.Count(ctx); err != nil || got != want {
 			t.Errorf("%+v: %d rows, %v, want %d", test, got, err, want)
 		}
@@ -377,16 +322,9 @@ func TestSalvageRefusesWrongDirectories(t *testing.T) {
 	if err := salvage("/store", "/out"); !errors.Is(err, oribi.ErrLocked) {
 		t.Errorf("a store with a writer: %v", err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(mem.Mkdir("/empty"), mem.Mkdir("/other"), mem.Mkdir("/other/x")); err != nil {
-		t.Fatal(err)
-	}
-	before, err := files.Fingerprint(mem, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	must.Do(t, errors.Join(mem.Mkdir("/empty"), mem.Mkdir("/other"), mem.Mkdir("/other/x")))
+	before := must.Get(files.Fingerprint(mem, "/"))(t)
 	for _, test := range []struct {
 		dir, out string
 		want     error
@@ -407,19 +345,12 @@ func TestSalvageRefusesWrongDirectories(t *testing.T) {
 func TestWritersLeaveForeignFilesAlone(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "store")
-	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 	fillNumbers(t, store, numbersTable(t, store, "numbers"), 0, 100)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	for _, sub := range []string{"data", "wal"} {
-		if err := errors.Join(os.Rename(filepath.Join(dir, sub), filepath.Join(base, sub)),
-			os.Symlink(filepath.Join(base, sub), filepath.Join(dir, sub))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Rename(filepath.Join(dir, sub), filepath.Join(base, sub)),
+			os.Symlink(filepath.Join(base, sub), filepath.Join(dir, sub))))
 	}
 	foreign := map[string]string{
 		"data/0123456789abcdef0123456789abcdef.data": strings.Repeat("somebody's", 1000),
@@ -430,25 +361,16 @@ func TestWritersLeaveForeignFilesAlone(t *testing.T) {
 		"wal/1.wal":                                  "short",
 	}
 	for name, content := range foreign {
-		if err := os.WriteFile(filepath.Join(base, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(base, name), []byte(content), 0o600))
 	}
 	own := filepath.Join(base, "data", "fedcba9876543210fedcba9876543210.data") // as a crash leaves it
-	if err := os.WriteFile(own, make([]byte, 100), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(own, make([]byte, 100), 0o600))
 	for range 2 {
-		store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 		if n := countNumbers(t, store); n != 100 {
 			t.Errorf("%d rows", n)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
 	for name, content := range foreign {
 		if b, err := os.ReadFile(filepath.Join(base, name)); err != nil || string(b) != content {

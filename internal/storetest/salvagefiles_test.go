@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -25,10 +26,7 @@ func TestDamagedFootersAndIndexesCostNothing(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
 	store := copiedStore(t, mem)
-	table, err := store.Table("numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.Table("numbers"))(t)
 	var times []mvcc.Timestamp
 	for from := int64(0); from < 40; from += 10 {
 		b := store.NewBatch()
@@ -36,23 +34,13 @@ func TestDamagedFootersAndIndexesCostNothing(t *testing.T) {
 			b.Delete(table, oribi.Row{"k": 3 * k})
 			b.Upsert(table, oribi.Row{"k": 4 * k, "v": -k})
 		}
-		done, err := b.Commit(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := must.Get(b.Commit(ctx))(t)
 		times = append(times, done)
-		if err := table.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(ctx))
 	}
 	times = append(times, times[0]-1, times[0]-50, mvcc.Max)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	want, err := oribi.Open("/store", &oribi.Options{FS: mem.Clone(), ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	want := must.Get(oribi.Open("/store", &oribi.Options{FS: mem.Clone(), ReadOnly: true}))(t)
 	defer want.Close()
 	footers, roots := damagePlaces(t, mem)
 	if len(footers) < 10 || len(roots) < 8 {
@@ -95,10 +83,7 @@ func damagePlaces(t *testing.T, mem *vfs.Mem) (footers, roots []blockmanager.Blo
 		if !slices.Contains(ids, at.ID) {
 			t.Fatalf("no rowset has block %d", at.ID)
 		}
-		src, err := m.OpenBlock(at.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(m.OpenBlock(at.ID))(t)
 		r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true})
 		if err == nil {
 			var list []cfile.BlockPointer
@@ -122,21 +107,14 @@ func damagePlaces(t *testing.T, mem *vfs.Mem) (footers, roots []blockmanager.Blo
 // writer repairs it.
 func TestVerifyReportsADamagedJournal(t *testing.T) {
 	mem := vfs.NewMem()
-	if err := copiedStore(t, mem).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, copiedStore(t, mem).Close())
 	flipByte(t, mem, "/store/"+blockmanager.JournalName, 200)
 	findings := func(o *oribi.Options, before func(s *oribi.Store)) (found []oribi.Finding) {
 		t.Helper()
-		s, err := oribi.Open("/store", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(oribi.Open("/store", o))(t)
 		defer s.Close()
 		before(s)
-		if err := s.Verify(context.Background(), func(f oribi.Finding) { found = append(found, f) }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Verify(context.Background(), func(f oribi.Finding) { found = append(found, f) }))
 		return found
 	}
 	found := findings(&oribi.Options{FS: mem, ReadOnly: true}, func(*oribi.Store) {})
@@ -163,21 +141,12 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 	const rows = 20000
 	ctx := context.Background()
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 	small := int32(4096)
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64, BlockBytes: small},
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64, BlockBytes: small},
 		{Name: "a", Type: schema.Int64, BlockBytes: small},
-		{Name: "b", Type: schema.Int64, BlockBytes: small}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "b", Type: schema.Int64, BlockBytes: small}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	rng := seedtest.Rand(t)
 	a := make([]int64, rows)
 	b := store.NewBatch()
@@ -185,15 +154,9 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 		a[k] = int64(rng.Uint64())
 		b.Insert(table, oribi.Row{"k": k, "a": a[k], "b": -a[k]})
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
+	must.Do(t, table.Flush(ctx))
+	must.Do(t, store.Close())
 	var last blockmanager.BlockLocation
 	var cut, want int64
 	for _, c := range []string{"k", "a", "b"} {
@@ -214,10 +177,7 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 	if len(losses) == 0 {
 		t.Error("no loss")
 	}
-	saved, err := out.Table("t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := must.Get(out.Table("t"))(t)
 	n := int64(0)
 	for row, err := range saved.Scan(ctx).Rows() {
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -51,10 +52,7 @@ func (l *lifeStore) commit(do func(b *oribi.Batch)) {
 	l.t.Helper()
 	b := l.store.NewBatch()
 	do(b)
-	ts, err := b.Commit(context.Background())
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	ts := must.Get(b.Commit(context.Background()))(l.t)
 	l.times = append(l.times, ts)
 }
 
@@ -70,44 +68,31 @@ func (l *lifeStore) delete(id int) {
 
 func (l *lifeStore) flush() {
 	l.t.Helper()
-	if err := l.table.Flush(context.Background()); err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, l.table.Flush(context.Background()))
 }
 
 func (l *lifeStore) ingest(id byte, v string) {
 	l.t.Helper()
-	ts, _, err := l.table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
+	ts, _ := must.Get2(l.table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
 		rows := batch.New(l.table.Schema().Columns, 1)
 		rows.Columns[0].SetCell(0, []byte{id, 0, 0, 0, 0, 0, 0, 0})
 		rows.Columns[1].SetCell(0, []byte(v))
 		yield(rows.Columns, nil)
-	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	}))(l.t)
 	l.times = append(l.times, ts)
 }
 
 func (l *lifeStore) close() {
 	l.t.Helper()
-	if err := l.store.Close(); err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, l.store.Close())
 }
 
 // damageLog damages the record of the log whose payload contains text.
 func (l *lifeStore) damageLog(text []byte) {
 	l.t.Helper()
-	names, err := files.Files(l.mem, "/store/wal")
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	names := must.Get(files.Files(l.mem, "/store/wal"))(l.t)
 	for _, name := range names {
-		b, err := files.ReadFile(l.mem, name)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		b := must.Get(files.ReadFile(l.mem, name))(l.t)
 		if i := bytes.Index(b, text); i >= 0 {
 			flipByte(l.t, l.mem, filepath.ToSlash(name), int64(i))
 			flipByte(l.t, l.mem, filepath.ToSlash(name), int64(i)+1)
@@ -124,15 +109,9 @@ func salvageSound(t *testing.T, image *vfs.Mem) (*oribi.Store, *oribi.Table, []o
 	ctx := context.Background()
 	reader, losses := salvaged(t, image)
 	reader.Close()
-	out, err := oribi.Open("/out", &oribi.Options{FS: image, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(oribi.Open("/out", &oribi.Options{FS: image, Manual: true}))(t)
 	t.Cleanup(func() { out.Close() })
-	table, err := out.Table("t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(out.Table("t"))(t)
 	for range 2 {
 		if err := model.Verified(out); err != nil {
 			t.Error(err)
@@ -230,10 +209,7 @@ func TestSalvageAppliesTheLogToDamagedRedos(t *testing.T) {
 		if len(losses) > 0 {
 			t.Errorf("block %d: lost: %+v", at.ID, losses)
 		}
-		whole, err := oribi.Open("/store", &oribi.Options{FS: want, ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(oribi.Open("/store", &oribi.Options{FS: want, ReadOnly: true}))(t)
 		if err := sameAsOf(whole, out, l.times...); err != nil {
 			t.Errorf("block %d: %v", at.ID, err)
 		}

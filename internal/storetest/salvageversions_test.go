@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
@@ -22,19 +23,10 @@ import (
 func TestSalvageKeepsVersionsBeforeAndAfterDamagedChanges(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Binary},
-		{Name: "b", Type: schema.Int64}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, History: oribi.HistoryForever}))(t)
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Binary},
+		{Name: "b", Type: schema.Int64}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	rng := seedtest.Rand(t)
 	long := func() []byte {
 		b := make([]byte, 1000)
@@ -48,22 +40,15 @@ func TestSalvageKeepsVersionsBeforeAndAfterDamagedChanges(t *testing.T) {
 		t.Helper()
 		b := store.NewBatch()
 		do(b)
-		ts, err := b.Commit(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(ctx))(t)
 		times = append(times, ts)
 	}
 	commit(func(b *oribi.Batch) { b.Insert(table, oribi.Row{"k": 1, "a": long(), "b": 7}) })
 	for range 150 {
 		commit(func(b *oribi.Batch) { b.Update(table, oribi.Row{"k": 1, "a": long()}) })
 	}
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
+	must.Do(t, store.Close())
 	undo := undoBlock(t, mem)
 	if len(undo.cblocks) < 4 {
 		t.Fatalf("%d cblocks of undos", len(undo.cblocks))
@@ -71,14 +56,8 @@ func TestSalvageKeepsVersionsBeforeAndAfterDamagedChanges(t *testing.T) {
 	for i := range undo.cblocks {
 		image := mem.Clone()
 		flipByte(t, image, "/store/"+undo.at.File, undo.at.Offset+int64(undo.cblocks[i].Offset)+100)
-		damaged, err := oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		old, err := damaged.Table("t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		damaged := must.Get(oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true}))(t)
+		old := must.Get(damaged.Table("t"))(t)
 		out, losses := salvaged(t, image)
 		saved, err := out.Table("t")
 		if err != nil || len(losses) != 1 {
@@ -131,10 +110,7 @@ func undoBlock(t *testing.T, mem *vfs.Mem) (f undoFile) {
 			}
 		}
 	})
-	src, err := m.OpenBlock(f.at.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(m.OpenBlock(f.at.ID))(t)
 	defer src.Close()
 	r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true})
 	if err == nil {
@@ -149,7 +125,7 @@ func undoBlock(t *testing.T, mem *vfs.Mem) (f undoFile) {
 // eachRowSet calls use with the metadata of each rowset of the store at /store.
 func eachRowSet(t *testing.T, m *blockmanager.Manager, use func(table *meta.Table, set *rowset.Metadata)) {
 	t.Helper()
-	err := m.Rows(meta.TablePrefix(), func(_, value []byte) error {
+	must.Do(t, m.Rows(meta.TablePrefix(), func(_, value []byte) error {
 		table, err := meta.DecodeTable(value)
 		if err != nil {
 			return err
@@ -161,8 +137,5 @@ func eachRowSet(t *testing.T, m *blockmanager.Manager, use func(table *meta.Tabl
 			}
 			return err
 		})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -127,9 +128,7 @@ func TestListCheckerFindsViolations(t *testing.T) {
 				{call: 13, asOf: 12, seen: listState{{1}, {1, 2}}},
 			}
 	}
-	if err := checkLists(history()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, checkLists(history()))
 	for name, spoil := range map[string]func(w []listWrite, r []listRead){
 		"a lost update": func(w []listWrite, r []listRead) { w[1].before[1] = nil },
 		"a refused batch that is visible": func(w []listWrite, r []listRead) {
@@ -159,14 +158,8 @@ func TestListCheckerFindsViolations(t *testing.T) {
 // listStore returns a store with frequent flushes and compactions, and a table of lists.
 func listStore(t *testing.T) (*oribi.Store, *oribi.Table) {
 	store, _ := busyStore(t, vfs.NewMem())
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("lists", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1))(t)
+	table := must.Get(store.CreateTable("lists", s))(t)
 	return store, table
 }
 
@@ -288,10 +281,7 @@ func TestBatchesOverListsAreStrictlySerializable(t *testing.T) {
 	})
 	c.each(1, func(r *rand.Rand) error { return moveRows(table, r) })
 	c.work(proofTime(200 * time.Millisecond))
-	last, err := readLists(table, 0, &clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	last := must.Get(readLists(table, 0, &clock))(t)
 	if err := checkLists(writes, append(reads, last)); err != nil {
 		text := err.Error()
 		t.Error(text[:min(len(text), 2000)] + strings.Repeat("…", btoi(len(text) > 2000)))

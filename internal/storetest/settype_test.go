@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -99,28 +100,16 @@ func TestSetTypeConvertsValues(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := context.Background()
-			store, err := oribi.Open("/s", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(oribi.Open("/s", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 			defer store.Close()
 			c.from.Name, c.from.Nullable = "v", true
-			s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, c.from,
-				{Name: "z", Type: schema.Int8, Nullable: true}}, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			table, err := store.CreateTable("t", s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, c.from,
+				{Name: "z", Type: schema.Int8, Nullable: true}}, 1))(t)
+			table := must.Get(store.CreateTable("t", s))(t)
 			putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": nil, "z": 1})
 			putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "v": c.value, "z": 2})
-			before, err := table.Get(ctx, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = table.Alter(ctx, oribi.SetType("v", c.to))
+			before := must.Get(table.Get(ctx, 2))(t)
+			err := table.Alter(ctx, oribi.SetType("v", c.to))
 			row, got := table.Get(ctx, 2)
 			switch want := c.want.(type) {
 			case no:
@@ -158,9 +147,7 @@ func TestSetTypeKeepsHistory(t *testing.T) {
 	put(oribi.OpInsert, oribi.Row{"k": 1, "n": 1, "s": "10"})
 	put(oribi.OpInsert, oribi.Row{"k": 2, "n": 2, "s": "20"})
 	first := put(oribi.OpInsert, oribi.Row{"k": 3, "n": 3})
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	put(oribi.OpUpdate, oribi.Row{"k": 1, "s": "11"})
 	put(oribi.OpDelete, oribi.Row{"k": 2})
 	second := put(oribi.OpInsert, oribi.Row{"k": 4, "n": 4, "s": "40"})
@@ -189,16 +176,12 @@ func TestSetTypeKeepsHistory(t *testing.T) {
 		if names != "k int64 n string i int16 " {
 			t.Fatalf("%s: columns %s", what, names)
 		}
-		if err := store.VerifyDeep(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.VerifyDeep(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
 	}
 	check("altered")
 	store, table = reopen()
 	check("reopened")
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	check("compacted")
 }
 
@@ -211,23 +194,13 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 		return oribi.Open("/alter", &oribi.Options{FS: fsys, Clock: mvcc.NewLogicalClock(mvcc.Min),
 			History: oribi.HistoryForever, Manual: true})
 	}
-	store, err := open(disk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(open(disk))(t)
+	columns := must.Get(
+		schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "s": "10"})
 	first := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "s": "20"})
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "s": "11"})
 	last := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 3, "s": "30"})
 
@@ -275,7 +248,7 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 		crash(fmt.Sprintf("before %s of %s", c.Op, c.Name), c.Point())
 		return nil
 	})
-	err = table.Alter(ctx, oribi.SetType("s", schema.Column{Type: schema.Int16}))
+	err := table.Alter(ctx, oribi.SetType("s", schema.Column{Type: schema.Int16}))
 	disk.OnOperation(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -288,9 +261,7 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 	if before[0] == 0 || before[1] == 0 {
 		t.Error("no crash came before, or none came after the metadata commit")
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 }
 
 // A row that was inserted again before a column was added has the column's first default at that
@@ -322,31 +293,20 @@ func TestSetTypeConvertsTheDefaultOfEarlierVersions(t *testing.T) {
 func TestSetTypeChecksKeptVersions(t *testing.T) {
 	ctx := context.Background()
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	store, err := oribi.Open("/s",
+	store := must.Get(oribi.Open("/s",
 		&oribi.Options{FS: vfs.NewMem(), Manual: true, Clock: mvcc.NewHybridClock(func() time.Time {
 			return now
-		})})
-	if err != nil {
-		t.Fatal(err)
-	}
+		})}))(t)
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", s, oribi.History(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1))(t)
+	table := must.Get(store.CreateTable("t", s, oribi.History(time.Hour)))(t)
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": "one"})
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "v": "two"})
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
 	since := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "v": "1"})
 	putRow(t, store, table, oribi.OpDelete, oribi.Row{"k": 2})
 	toInt := oribi.SetType("v", schema.Column{Type: schema.Int32})
-	err = table.Alter(ctx, toInt)
+	err := table.Alter(ctx, toInt)
 	if !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), "key 1, before "+since.String()) ||
 		!strings.Contains(err.Error(), `"one"`) {
 		t.Errorf("with all versions: %v", err)
@@ -365,25 +325,16 @@ func TestSetTypeAndOpenBatches(t *testing.T) {
 	store, table, _ := alterStore(t)
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 1})
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "n": 2})
-	typed, err := oribi.Typed[struct {
+	typed := must.Get(oribi.Typed[struct {
 		K int64 `oribi:"k"`
 		N int32 `oribi:"n"`
-	}](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}](table))(t)
 	b := store.NewBatch()
 	b.Row(oribi.OpUpdate, table, oribi.Row{"k": 1, "n": 7})
-	tx, err := store.Begin(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := must.Get(store.Begin(ctx))(t)
 	defer tx.Rollback()
 	tx.Row(oribi.OpUpdate, table, oribi.Row{"k": 2, "n": 8})
-	sn, err := store.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sn := must.Get(store.Snapshot(ctx))(t)
 	defer sn.Close()
 
 	rows := 0
@@ -420,20 +371,11 @@ func TestSetTypeAndOpenBatches(t *testing.T) {
 // changes nothing.
 func TestSetTypeRefusals(t *testing.T) {
 	ctx := context.Background()
-	store, err := oribi.Open("/s", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/s", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "seen", Type: schema.Timestamp},
-		{Name: "n", Type: schema.Int32}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", s, oribi.Expires("seen", time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "seen", Type: schema.Timestamp},
+		{Name: "n", Type: schema.Int32}}, 1))(t)
+	table := must.Get(store.CreateTable("t", s, oribi.Expires("seen", time.Hour)))(t)
 	for _, c := range []struct {
 		change oribi.Alteration
 		want   error
@@ -461,28 +403,14 @@ func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 	needFollowers(t)
 	ctx := context.Background()
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, History: oribi.HistoryForever}))(t)
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "v", Type: schema.String, Nullable: true}, {Name: "w", Type: schema.Int8}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Nullable: true}, {Name: "w", Type: schema.Int8}}, 1))(t)
+	table := must.Get(store.CreateTable("t", s))(t)
 	first := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": "10", "w": 1})
-	if err := table.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	follower, err := oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true, Follow: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(ctx))
+	follower := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true, Follow: true}))(t)
 	defer follower.Close()
 	second := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "v": "11"})
 	alter(t, table, oribi.SetType("v", schema.Column{Type: schema.Int32}))
@@ -497,13 +425,8 @@ func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 		wantRows(t, what+", last", table, []oribi.Row{one(int32(11)), two}, oribi.AsOf(last))
 	}
 	check("writer", table)
-	if err := follower.Refresh(ctx); err != nil {
-		t.Fatal(err)
-	}
-	followed, err := follower.Table("t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, follower.Refresh(ctx))
+	followed := must.Get(follower.Table("t"))(t)
 	check("follower", followed)
 
 	var events [][][]byte
@@ -521,16 +444,10 @@ func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 		t.Errorf("events %v, want %v", events, want)
 	}
 
-	if _, err := store.Checkpoint(ctx, "/checkpoint"); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(store.Checkpoint(ctx, "/checkpoint"))(t)
+	must.Do(t, store.Close())
 	for _, gone := range []string{"/store/meta", "/store/ANCHOR"} {
-		if err := vfs.RemoveAll(mem, gone); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, vfs.RemoveAll(mem, gone))
 	}
 	saved, losses := salvaged(t, mem)
 	for _, l := range losses {
@@ -538,16 +455,10 @@ func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 			t.Errorf("loss %+v", l)
 		}
 	}
-	copied, err := openCopy(mem, "/checkpoint")
-	if err != nil {
-		t.Fatal(err)
-	}
+	copied := must.Get(openCopy(mem, "/checkpoint"))(t)
 	defer copied.Close()
 	for name, s := range map[string]*oribi.Store{"salvaged": saved, "checkpoint": copied} {
-		table, err := s.Table("t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(s.Table("t"))(t)
 		check(name, table)
 	}
 }

@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
 // A write batch of one row allocates memory in proportion to the row, not a buffer for many rows.
 func TestOneRowBatchAllocatesLittle(t *testing.T) {
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	const batches, mostBytes = 1000, 8 << 10
@@ -23,9 +21,7 @@ func TestOneRowBatchAllocatesLittle(t *testing.T) {
 	for k := range int64(batches) {
 		b := store.NewBatch()
 		b.Insert(table, oribi.Row{"k": k, "v": k})
-		if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(context.Background(), oribi.NoSync))(t)
 	}
 	runtime.ReadMemStats(&after)
 	if got := (after.TotalAlloc - before.TotalAlloc) / batches; got > mostBytes {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -16,10 +17,7 @@ func putNumber(t *testing.T, store *oribi.Store, table *oribi.Table, k, v int) m
 	t.Helper()
 	b := store.NewBatch()
 	b.Upsert(table, oribi.Row{"k": k, "v": v})
-	ts, err := b.Commit(context.Background(), oribi.NoSync)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(b.Commit(context.Background(), oribi.NoSync))(t)
 	return ts
 }
 
@@ -48,17 +46,12 @@ func TestSnapshotPinsHistoryUntilItIsClosed(t *testing.T) {
 	store, table := floorStore(t, w)
 	defer store.Close()
 	putNumber(t, store, table, 1, 10)
-	sn, err := store.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sn := must.Get(store.Snapshot(ctx))(t)
 	sn.SetName("first")
 	for i := range 5 {
 		w.move(30 * minute)
 		putNumber(t, store, table, 1, 20+i)
-		if err := table.Compact(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Compact(ctx))
 		wantValue(t, table, 10, oribi.At(sn))
 		wantValue(t, table, 10, oribi.AsOf(sn.Timestamp()))
 		wantValue(t, table, 20+int64(i))
@@ -78,13 +71,9 @@ func TestSnapshotPinsHistoryUntilItIsClosed(t *testing.T) {
 	if _, err := table.Get(ctx, 1, oribi.AsOf(sn.Timestamp())); !errors.Is(err, oribi.ErrTooOld) {
 		t.Errorf("a read beyond the retention: %v", err)
 	}
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	putNumber(t, store, table, 1, 30)
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	if p := table.Properties(); p.HistoryFloor <= sn.Timestamp() {
 		t.Errorf("the floor is still at %v", p.HistoryFloor)
 	}
@@ -102,10 +91,7 @@ func TestRunningScanPinsHistory(t *testing.T) {
 		for k := range rows {
 			b.Upsert(table, oribi.Row{"k": k, "v": 1})
 		}
-		ts, err := b.Commit(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(ctx))(t)
 		at := oribi.Latest()
 		if past {
 			at = oribi.AsOf(ts)
@@ -118,9 +104,7 @@ func TestRunningScanPinsHistory(t *testing.T) {
 			if n%5000 == 0 {
 				putNumber(t, store, table, rows-1, 2)
 				w.move(2 * time.Hour)
-				if err := table.Compact(ctx); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, table.Compact(ctx))
 				if p := table.Properties(); p.HistoryFloor > ts {
 					t.Fatalf("past=%v: the floor is at %v, above the scan's %v", past, p.HistoryFloor, ts)
 				}
@@ -134,15 +118,11 @@ func TestRunningScanPinsHistory(t *testing.T) {
 			break
 		}
 		putNumber(t, store, table, 1, 3)
-		if err := table.Compact(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Compact(ctx))
 		if p := table.Properties(); p.HistoryFloor <= ts {
 			t.Errorf("past=%v: the floor is still at %v", past, p.HistoryFloor)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
 }
 
@@ -155,24 +135,14 @@ func TestSnapshotAtReturnsErrorsOfReads(t *testing.T) {
 	old := putNumber(t, store, table, 1, 10)
 	w.move(50 * minute)
 	putNumber(t, store, table, 1, 11)
-	sn, err := store.SnapshotAt(ctx, old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sn := must.Get(store.SnapshotAt(ctx, old))(t)
 	sn.SetName("past")
 	w.move(50 * minute)
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	wantValue(t, table, 10, oribi.At(sn))
 	future := mvcc.FromTime(w.time().Add(9 * time.Second))
-	if err := store.AdvanceClock(future); err != nil {
-		t.Fatal(err)
-	}
-	ahead, err := store.SnapshotAt(ctx, future)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.AdvanceClock(future))
+	ahead := must.Get(store.SnapshotAt(ctx, future))(t)
 	ahead.SetName("ahead")
 	if ts := putNumber(t, store, table, 1, 12); ts <= ahead.Timestamp() {
 		t.Errorf("a batch at %v, not above the snapshot at %v", ts, ahead.Timestamp())
@@ -194,14 +164,9 @@ func TestSnapshotAtReturnsErrorsOfReads(t *testing.T) {
 	if _, err := store.SnapshotAt(ctx, mvcc.FromTime(w.time().Add(time.Hour))); !errors.Is(err, oribi.ErrFuture) {
 		t.Errorf("a snapshot an hour ahead: %v", err)
 	}
-	last, err := store.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	last := must.Get(store.Snapshot(ctx))(t)
 	last.SetName("last")
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	if _, err := store.Snapshot(ctx); !errors.Is(err, oribi.ErrClosed) {
 		t.Errorf("a snapshot of a closed store: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -22,7 +23,7 @@ func TestStallsHaveEventsAndAreCounted(t *testing.T) {
 		ended   []oribi.Event
 		flushes int
 	)
-	store, err := oribi.Open("/store",
+	store := must.Get(oribi.Open("/store",
 		&oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 16 << 20, Listener: func(e oribi.Event) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -39,10 +40,7 @@ func TestStallsHaveEventsAndAreCounted(t *testing.T) {
 			case e.Kind == compaction.Stall:
 				ended = append(ended, e)
 			}
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}}))(t)
 	defer store.Close()
 	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)
 	if err == nil {
@@ -55,9 +53,7 @@ func TestStallsHaveEventsAndAreCounted(t *testing.T) {
 	for k := range 300 { // 18 MB; writers wait at 8
 		b := store.NewBatch()
 		b.Insert(table, oribi.Row{"k": k, "v": value})
-		if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx, oribi.NoSync))(t)
 	}
 	if flushes == 0 || len(ended) < flushes || len(begun) != len(ended) {
 		t.Fatalf("%d flushes, %d waits began, %d ended", flushes, len(begun), len(ended))

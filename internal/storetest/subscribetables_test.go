@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -84,10 +85,7 @@ func TestSubscriptionPinsOnlyWhatItHasToRead(t *testing.T) {
 		if err != nil || b.Timestamp != ts {
 			t.Fatalf("%+v, %v, want batch %d", b, err, i)
 		}
-		info, err := store.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(store.Info())(t)
 		if pinned := info.Snapshots[0].Timestamp; pinned > ts || i >= behind && pinned < all[i-behind] {
 			t.Fatalf("batch %d at %v: pinned above %v", i, ts, pinned)
 		}
@@ -116,9 +114,7 @@ func TestSubscriptionAfterSchemaChanges(t *testing.T) {
 	if got := eventsUntil(t, store, from, until, oribi.OfTables(other)); !slices.Equal(got, all[1:2]) {
 		t.Errorf("events of one table %q, want %q", got, all[1:2])
 	}
-	if err := store.DropTable("other"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.DropTable("other"))
 	all = slices.Delete(all, 1, 2)
 	if got := eventsUntil(t, store, from, until); !slices.Equal(got, all) {
 		t.Errorf("events without the dropped table %q, want %q", got, all)
@@ -150,10 +146,8 @@ func TestSubscriptionAmongBulkWritesAndRenames(t *testing.T) {
 	put(t, store, other, map[int64]int64{1: 7})
 	_, truncated := table.Truncate(ctx)
 	_, restored := table.RestoreTo(ctx, then)
-	if err := errors.Join(truncated, restored, table.Rename(ctx, "renamed"), table.Compact(ctx),
-		store.DropTable("other")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(truncated, restored, table.Rename(ctx, "renamed"), table.Compact(ctx),
+		store.DropTable("other")))
 	until := put(t, store, table, map[int64]int64{2: 3})
 	rest := [][]string{{"renamed 1: 1, 2", "renamed 2: none, 2"}, {"renamed 1: 2, none", "renamed 2: 2, none"},
 		{"renamed 1: none, 2", "renamed 2: none, 2"}, {"renamed 2: 2, 3"}}
@@ -170,35 +164,22 @@ func TestSubscriptionAmongBulkWritesAndRenames(t *testing.T) {
 // Rows that expire make no events.
 func TestSubscriptionIgnoresExpiry(t *testing.T) {
 	w := newFakeWall()
-	store, err := oribi.Open("/expiring", &oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(
+		oribi.Open("/expiring", &oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true}))(t)
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
-		{Name: "t", Type: schema.Timestamp}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("e", s, oribi.Expires("t", time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
+		{Name: "t", Type: schema.Timestamp}}, 1))(t)
+	table := must.Get(store.CreateTable("e", s, oribi.Expires("t", time.Hour)))(t)
 	write := func(v int64) mvcc.Timestamp {
 		b := store.NewBatch()
 		b.Upsert(table, oribi.Row{"k": 1, "v": v, "t": w.time()})
-		ts, err := b.Commit(t.Context(), oribi.NoSync)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 		return ts
 	}
 	from := write(1) - 1
 	write(2)
 	w.move(2 * time.Hour)
-	if err := table.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(t.Context()))
 	until := write(3)
 	want := []string{"e 1: none, 1", "e 1: 1, 2", "e 1: none, 3"}
 	if got := eventsUntil(t, store, from, until); !slices.Equal(got, want) {
@@ -209,19 +190,12 @@ func TestSubscriptionIgnoresExpiry(t *testing.T) {
 // A subscription to a read-only store ends after the newest batch.
 func TestSubscriptionToAReadOnlyStore(t *testing.T) {
 	mem := vfs.NewMem()
-	store, err := oribi.Open("/stream", &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/stream", &oribi.Options{FS: mem, Manual: true}))(t)
 	table := numbersTable(t, store, "t")
 	from := put(t, store, table, map[int64]int64{1: 1}) - 1
 	put(t, store, table, map[int64]int64{1: 2, 2: 2})
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if store, err = oribi.Open("/stream", &oribi.Options{FS: mem, ReadOnly: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	store = must.Get(oribi.Open("/stream", &oribi.Options{FS: mem, ReadOnly: true}))(t)
 	defer store.Close()
 	var events []string
 	for b, err := range store.Subscribe(t.Context(), from) {

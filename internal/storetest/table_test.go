@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -16,18 +17,13 @@ import (
 func TestRenameKeepsHandlesRowsAndHistory(t *testing.T) {
 	ctx := context.Background()
 	options := &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)}
-	store, err := oribi.Open("/rename", options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/rename", options))(t)
 	table := numbersTable(t, store, "before")
 	other := numbersTable(t, store, "other")
 	first := putNumber(t, store, table, 1, 10)
 	b := store.NewBatch()
 	b.Update(table, oribi.Row{"k": 1, "v": 20})
-	if err := table.Rename(ctx, "after"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Rename(ctx, "after"))
 	if _, err := b.Commit(ctx); err != nil {
 		t.Errorf("a write batch that was begun before the rename: %v", err)
 	}
@@ -63,20 +59,12 @@ func TestRenameKeepsHandlesRowsAndHistory(t *testing.T) {
 	if err := other.Rename(ctx, "before"); err != nil {
 		t.Errorf("a name that is free again: %v", err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if store, err = oribi.Open("/rename", options); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	store = must.Get(oribi.Open("/rename", options))(t)
 	defer store.Close()
-	if table, err = store.Table("after"); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(store.Table("after"))(t)
 	check(table)
-	if err := store.DropTable("after"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.DropTable("after"))
 	if err := table.Rename(ctx, "again"); !errors.Is(err, oribi.ErrNoTable) {
 		t.Errorf("a dropped table: %v", err)
 	}
@@ -86,10 +74,7 @@ func TestRenameKeepsHandlesRowsAndHistory(t *testing.T) {
 func TestRenameWithConcurrentWritersAndFlushes(t *testing.T) {
 	ctx := context.Background()
 	options := &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true}
-	store, err := oribi.Open("/rename", options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/rename", options))(t)
 	table := numbersTable(t, store, "t0")
 	const rounds = 30
 	var wg sync.WaitGroup
@@ -112,26 +97,17 @@ func TestRenameWithConcurrentWritersAndFlushes(t *testing.T) {
 		return err
 	})
 	wg.Wait()
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if store, err = oribi.Open("/rename", options); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	store = must.Get(oribi.Open("/rename", options))(t)
 	defer store.Close()
-	if table, err = store.Table(fmt.Sprint("t", rounds)); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(store.Table(fmt.Sprint("t", rounds)))(t)
 	if n, err := table.Count(ctx); n != rounds || err != nil {
 		t.Errorf("%d rows, %v, want %d", n, err, rounds)
 	}
 }
 
 func TestCommitRefusesUnknownOperations(t *testing.T) {
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	for _, op := range []oribi.Op{0, oribi.OpDeleteIgnore + 1, 255} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -23,10 +24,7 @@ import (
 // txStore opens a store in memory with a table of two int64 columns, key k and value v.
 func txStore(t *testing.T) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/tx", &oribi.Options{FS: vfs.NewMem(), Manual: true, RowSetBytes: 1 << 12})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/tx", &oribi.Options{FS: vfs.NewMem(), Manual: true, RowSetBytes: 1 << 12}))(t)
 	t.Cleanup(func() { store.Close() })
 	return store, numbersTable(t, store, "numbers")
 }
@@ -40,19 +38,13 @@ func put(t testing.TB, store *oribi.Store, table *oribi.Table, rows map[int64]in
 	for k, v := range rows {
 		b.Upsert(table, number(k, v))
 	}
-	ts, err := b.Commit(context.Background(), oribi.NoSync)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(b.Commit(context.Background(), oribi.NoSync))(t)
 	return ts
 }
 
 func begin(t testing.TB, store *oribi.Store) *oribi.Tx {
 	t.Helper()
-	tx, err := store.Begin(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := must.Get(store.Begin(context.Background()))(t)
 	t.Cleanup(tx.Rollback)
 	return tx
 }
@@ -115,14 +107,10 @@ func TestBatchesOfATransactionMayBeChanged(t *testing.T) {
 		}
 	}
 	put(t, store, table, rows)
-	if err := table.Flush(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(context.Background()))
 	tx := begin(t, store)
 	for k := int64(0); k < 100; k += 5 {
-		if err := tx.Upsert(table, number(k, -k)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Upsert(table, number(k, -k)))
 		rows[k] = -k
 	}
 	for _, options := range [][]oribi.TxScanOption{nil, {oribi.Desc()}} {
@@ -214,20 +202,15 @@ func TestTransactionConflictsWithChangesOfWhatItRead(t *testing.T) {
 			put(t, s, table, map[int64]int64{k: -1})
 		},
 		"ingest": func(t *testing.T, s *oribi.Store, table *oribi.Table, k int64) {
-			if _, err := table.DeleteRange(context.Background(), k, k+1); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(table.DeleteRange(context.Background(), k, k+1))(t)
 			column := func(v int64) *batch.Vector {
 				out := &batch.Vector{Type: schema.Int64}
 				out.AppendCell(binary.LittleEndian.AppendUint64(nil, uint64(v)))
 				return out
 			}
-			_, _, err := table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
+			must.Get2(table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
 				yield([]*batch.Vector{column(k), column(-1)}, nil)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 		},
 	}
 	for name, other := range others {
@@ -236,12 +219,8 @@ func TestTransactionConflictsWithChangesOfWhatItRead(t *testing.T) {
 				store, table := txStore(t)
 				put(t, store, table, map[int64]int64{10: 1, 20: 2, 30: 3, 40: 4})
 				tx := begin(t, store)
-				if err := c.read(tx, table); err != nil {
-					t.Fatal(err)
-				}
-				if err := tx.Upsert(table, number(500_000, 0)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.read(tx, table))
+				must.Do(t, tx.Upsert(table, number(500_000, 0)))
 				other(t, store, table, c.change)
 				_, err := tx.Commit(oribi.NoSync)
 				if c.conflict && !errors.Is(err, oribi.ErrConflict) || !c.conflict && err != nil {
@@ -275,12 +254,8 @@ func TestTransactionConflictsWithChangesThatTheStoreHasForgotten(t *testing.T) {
 	var txs []*oribi.Tx
 	for i, c := range cases {
 		tx := begin(t, store)
-		if _, err := numbersOf(tx.Scan(table, oribi.From(c.from), oribi.To(c.to)).Rows()); err != nil {
-			t.Fatal(err)
-		}
-		if err := tx.Upsert(table, number(500_000+int64(i), 0)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(numbersOf(tx.Scan(table, oribi.From(c.from), oribi.To(c.to)).Rows()))(t)
+		must.Do(t, tx.Upsert(table, number(500_000+int64(i), 0)))
 		txs = append(txs, tx)
 	}
 	put(t, store, table, map[int64]int64{25: -1, 30: -1})
@@ -288,9 +263,7 @@ func TestTransactionConflictsWithChangesThatTheStoreHasForgotten(t *testing.T) {
 	for i := range int64(300_000) {
 		b.Upsert(table, number(1_000_000+i%10, i))
 	}
-	if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx, oribi.NoSync))(t)
 	for i, c := range cases {
 		_, err := txs[i].Commit(oribi.NoSync)
 		if c.conflict && !errors.Is(err, oribi.ErrConflict) || !c.conflict && err != nil {
@@ -306,9 +279,7 @@ func TestTransactionConflictsWithChangesThatTheStoreHasForgotten(t *testing.T) {
 func TestTransactionRefusesAnUpsertOfAnImmutableColumnAtOnce(t *testing.T) {
 	store, table := txStore(t)
 	put(t, store, table, map[int64]int64{1: 1})
-	if err := table.Alter(context.Background(), oribi.SetImmutable("v", true)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Alter(context.Background(), oribi.SetImmutable("v", true)))
 	tx := begin(t, store)
 	if err := tx.Upsert(table, number(1, 2)); !errors.Is(err, oribi.ErrRow) {
 		t.Errorf("upsert of a row: %v, want ErrRow", err)
@@ -334,17 +305,11 @@ func TestRefusedOperationOfATransactionDoesNotKeepTheSchema(t *testing.T) {
 	if err := tx.Insert(table, number(1, 2)); !errors.Is(err, oribi.ErrKeyExists) {
 		t.Fatalf("insert of a row that exists: %v", err)
 	}
-	if err := table.Alter(context.Background(),
-		oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int64, Nullable: true})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Alter(context.Background(),
+		oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int64, Nullable: true})))
 	cell := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
-	if err := tx.Cells(oribi.OpInsert, table, [][]byte{cell(2), cell(20), cell(200)}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Cells(oribi.OpInsert, table, [][]byte{cell(2), cell(20), cell(200)}, nil))
+	must.Get(tx.Commit())(t)
 	row, err := table.Get(context.Background(), 2)
 	if want := (oribi.Row{"k": int64(2), "v": int64(20), "w": int64(200)}); err != nil || !maps.Equal(row, want) {
 		t.Errorf("row 2: %v, %v, want %v", row, err, want)
@@ -356,9 +321,7 @@ func TestScanOfATransactionThatEndsReturnsAnError(t *testing.T) {
 	put(t, store, table, map[int64]int64{1: 1, 3: 3})
 	tx := begin(t, store)
 	for _, k := range []int64{2, 4} {
-		if err := tx.Upsert(table, number(k, k)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Upsert(table, number(k, k)))
 	}
 	var last error
 	for _, last = range tx.Scan(table).Rows() {
@@ -373,12 +336,8 @@ func TestEndedTransactionsReturnErrors(t *testing.T) {
 	store, table := txStore(t)
 	ctx := context.Background()
 	tx := begin(t, store)
-	if err := tx.Upsert(table, number(1, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Upsert(table, number(1, 1)))
+	must.Get(tx.Commit())(t)
 	_, getErr := tx.Get(table, 1)
 	_, scanErr := numbersOf(tx.Scan(table).Rows())
 	_, commitErr := tx.Commit()
@@ -528,17 +487,13 @@ func TestScansOfATransactionMatchAMap(t *testing.T) {
 	rng := seedtest.Rand(t)
 	for range 40 {
 		model := map[int64]int64{}
-		if _, err := table.Truncate(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(table.Truncate(context.Background()))(t)
 		for range rng.IntN(30) {
 			model[rng.Int64N(60)] = rng.Int64N(10)
 		}
 		put(t, store, table, model)
 		if rng.IntN(2) == 0 {
-			if err := table.Flush(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(context.Background()))
 		}
 		tx := begin(t, store)
 		for range rng.IntN(30) {
@@ -640,9 +595,7 @@ func TestTransactionAcrossSchemaChanges(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := c.change(store, table); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.change(store, table))
 			if c.want != nil {
 				row, err := tx.Get(table, 3)
 				if err != nil || !maps.Equal(row, c.want[2]) {
@@ -675,15 +628,11 @@ func TestTransactionAcrossSchemaChanges(t *testing.T) {
 			other := numbersTable(t, store, "other")
 			put(t, store, table, map[int64]int64{1: 10})
 			tx := begin(t, store)
-			if _, err := tx.Get(table, 1); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(tx.Get(table, 1))(t)
 			if changed {
 				put(t, store, table, map[int64]int64{1: 11})
 			}
-			if err := errors.Join(tx.Insert(other, number(9, 9)), store.DropTable(table.Name())); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(tx.Insert(other, number(9, 9)), store.DropTable(table.Name())))
 			if _, err := tx.Get(table, 1); !errors.Is(err, oribi.ErrNoTable) {
 				t.Errorf("a read of the dropped table: %v", err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/isolation"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
@@ -92,19 +93,10 @@ func TestTransactionsAreLinearizable(t *testing.T) {
 
 // linearHistory runs transactions and returns those that have committed.
 func linearHistory(t *testing.T, seed uint64) (history []porcupine.Operation, conflicts int64) {
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("cells", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64}}, 1))(t)
+	table := must.Get(store.CreateTable("cells", s))(t)
 	const clients, each = 4, 60
 	var clock, value, refused atomic.Int64
 	var mu sync.Mutex

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -15,17 +16,11 @@ import (
 func TestMemoryOfTransactionsIsBounded(t *testing.T) {
 	const limit = 16 << 20
 	ctx := context.Background()
-	store, err := oribi.Open("/tx", &oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: limit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/tx", &oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: limit}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	counted := func() int64 {
-		m, err := store.Metrics()
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(store.Metrics())(t)
 		return m.Memory.Transactions
 	}
 	heap := func() int64 {

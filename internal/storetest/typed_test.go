@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -32,23 +33,11 @@ type account struct {
 // accountsTable creates a store in memory and a table of accounts.
 func accountsTable(t *testing.T) (*oribi.Store, *oribi.TableOf[account]) {
 	t.Helper()
-	store, err := oribi.Open("/typed", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/typed", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)}))(t)
 	t.Cleanup(func() { store.Close() })
-	columns, err := oribi.SchemaOf[account]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("accounts", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	typed, err := oribi.Typed[account](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(oribi.SchemaOf[account]())(t)
+	table := must.Get(store.CreateTable("accounts", columns))(t)
+	typed := must.Get(oribi.Typed[account](table))(t)
 	return store, typed
 }
 
@@ -86,9 +75,7 @@ func TestTypedRowsWithEmbeddedStructsAndByteArrays(t *testing.T) {
 		t.Errorf("got %+v, %v", rows, err)
 	}
 	b := accounts.Table
-	if _, err := patchDigest(ctx, b, 8, []byte("short")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(patchDigest(ctx, b, 8, []byte("short")))(t)
 	if _, err := accounts.Get(ctx, 8); !errors.Is(err, oribi.ErrSchema) ||
 		!strings.Contains(err.Error(), `column "digest": 5 bytes, which a [16]uint8 cannot contain`) {
 		t.Errorf("a value of another length: %v", err)
@@ -114,9 +101,7 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 		Email string
 		ID    int64 // the key fields may come anywhere, and need no tag
 	}
-	if _, err := oribi.Patch(ctx, accounts.Table, email{"b", 1}, email{"c", 2}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(oribi.Patch(ctx, accounts.Table, email{"b", 1}, email{"c", 2}))(t)
 	for id, want := range map[int64]string{1: "b", 2: "c"} {
 		if got, err := accounts.Get(ctx, id); err != nil || got.Email != want ||
 			*got.Note != note || !got.Created.Equal(at) {
@@ -134,12 +119,8 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 		Note *string
 	}
 	b := store.NewBatch()
-	if err := oribi.PatchIn(b, accounts.Table, noted{ID: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, oribi.PatchIn(b, accounts.Table, noted{ID: 1}))
+	must.Get(b.Commit(ctx))(t)
 	var got []string
 	for row, err := range oribi.ScanAs[noted](ctx, accounts.Table) {
 		if err != nil {
@@ -167,10 +148,7 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 	second := mustPut(t, accounts, account{ID: 1, Email: "b"}, account{ID: 3, Email: "new"})
 	b := store.NewBatch()
 	accounts.Delete(b, account{ID: 1})
-	third, err := b.Commit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	third := must.Get(b.Commit(ctx))(t)
 	history := func(opts ...oribi.ReadOption) (got []string) {
 		for v, err := range accounts.History(ctx, 1, opts...) {
 			if err != nil {
@@ -227,9 +205,7 @@ func TestTypedIgnoreKinds(t *testing.T) {
 	accounts.UpdateIgnore(b, account{ID: 2, Email: "c"}, account{ID: 3, Email: "x"})
 	accounts.DeleteIgnore(b, account{ID: 3})
 	accounts.UpsertIgnore(b, account{ID: 4, Email: "d"})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	var got []string
 	for row, err := range accounts.Scan(ctx) {
 		got = append(got, fmt.Sprint(row.ID, row.Email, err))
@@ -247,17 +223,13 @@ func TestOpenTypedTablesFollowRenamedColumns(t *testing.T) {
 		Email string
 	}
 	mustPut(t, accounts, account{ID: 1, Email: "a"})
-	if _, err := oribi.GetAs[email](ctx, accounts.Table, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(oribi.GetAs[email](ctx, accounts.Table, 1))(t)
 	b := store.NewBatch()
 	accounts.Insert(b, account{ID: 2, Email: "b"})
 	// The names are swapped: a binding by name would read one column for the other.
 	alter(t, accounts.Table, oribi.RenameColumn("email", "was"), oribi.RenameColumn("id", "email"),
 		oribi.RenameColumn("was", "id"))
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	mustPut(t, accounts, account{ID: 3, Email: "c"})
 	for id, want := range map[int64]string{1: "a", 2: "b", 3: "c"} {
 		if got, err := accounts.Get(ctx, id); err != nil || got.ID != id || got.Email != want {
@@ -296,10 +268,7 @@ func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
 		t.Errorf("bound: %v", err)
 	}
 	alter(t, accounts.Table, oribi.SetDefault("digest", make([]byte, 16)))
-	rows, err := oribi.Typed[noDigest](accounts.Table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(oribi.Typed[noDigest](accounts.Table))(t)
 	mustPut(t, rows, noDigest{ID: 1})
 	if row, err := accounts.Get(ctx, 1); err != nil || row.Digest != [16]byte{} {
 		t.Errorf("the default: %+v, %v", row, err)
@@ -320,18 +289,12 @@ func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
 // Each form of a struct that cannot be a row is refused when it is bound, with the name of the
 // field.
 func TestInvalidStructsAreRefused(t *testing.T) {
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Uint32}, {Name: "u", Type: schema.Uint64},
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Uint32}, {Name: "u", Type: schema.Uint64},
 		{Name: "n", Type: schema.Int64, Nullable: true},
 		{Name: "b", Type: schema.Binary, Nullable: true},
-		{Name: "d", Type: schema.DecimalType(9), Precision: 9, Scale: 2, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "d", Type: schema.DecimalType(9), Precision: 9, Scale: 2, Nullable: true}}, 1))(t)
 	store, _ := accountsTable(t)
-	table, err := store.CreateTable("shapes", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable("shapes", columns))(t)
 	type inner struct{ N *int64 }
 	type loop struct {
 		K    uint32
@@ -474,10 +437,7 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 		K int64
 		U uint64
 	}
-	typed, err := oribi.Typed[row](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := must.Get(oribi.Typed[row](table))(t)
 	mustPut(t, typed, row{4_000_000_000, 1 << 63})
 	if got, err := typed.Get(context.Background(), 4_000_000_000); err != nil || got != (row{4_000_000_000, 1 << 63}) {
 		t.Errorf("got %+v, %v", got, err)

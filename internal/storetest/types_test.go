@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -160,19 +161,11 @@ func checkType(t *testing.T, c typeCase) {
 	}
 	defer store.Close()
 	var v schema.Column
-	if err := v.ParseTypeName(c.name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.ParseTypeName(c.name))
 	create := func(name string, keys int, columns ...schema.Column) *oribi.Table {
 		t.Helper()
-		s, err := schema.New(columns, keys)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := store.CreateTable(name, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(schema.New(columns, keys))(t)
+		table := must.Get(store.CreateTable(name, s))(t)
 		return table
 	}
 	column := func(name string, nullable bool) schema.Column {
@@ -197,30 +190,22 @@ func checkType(t *testing.T, c typeCase) {
 		want[k] = oribi.Row{"k": k, "v": c.rows[i], "n": nil}
 		want[k+1] = oribi.Row{"k": k + 1, "v": c.rows[i], "n": c.rows[next]}
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	copyTable(t, rows, func(columns []*batch.Vector) {
 		b := store.NewBatch()
 		b.Vectors(oribi.OpInsert, vectors, columns)
-		if _, err := b.Commit(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx))(t)
 		for i := range columns { // the other form of arrays
 			columns[i] = unpacked(t, rows.Schema().Columns[i], columns[i])
 		}
-		if _, _, err := bulk.Ingest(ctx, once(columns)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(bulk.Ingest(ctx, once(columns)))(t)
 	})
 	last := len(values) - 1
 	b.Reset()
 	for _, table := range []*oribi.Table{rows, vectors, bulk} {
 		b.Update(table, oribi.Row{"k": 0, "v": values[last], "n": c.rows[0]})
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	want[0] = oribi.Row{"k": int32(0), "v": c.rows[last], "n": c.rows[0]}
 
 	all := []*oribi.Table{rows, vectors, bulk}
@@ -278,9 +263,7 @@ func unpacked(t *testing.T, c schema.Column, v *batch.Vector) *batch.Vector {
 		return v
 	}
 	out := batch.NewArrays(c.Element)
-	if err := out.AppendUnpacked(v, 0, v.Len); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.AppendUnpacked(v, 0, v.Len))
 	return out
 }
 
@@ -327,10 +310,7 @@ func checkRows(t *testing.T, table *oribi.Table, state string, want map[int32]or
 func checkJSON(t *testing.T, table *oribi.Table, c typeCase) {
 	t.Helper()
 	for i := 1; i < len(c.json); i++ {
-		columns, cells, err := table.GetCells(context.Background(), int32(2*i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		columns, cells := must.Get2(table.GetCells(context.Background(), int32(2*i)))(t)
 		if got := string(celltext.AppendJSON(nil, &columns[1], cells[1])); got != c.json[i] {
 			t.Errorf("value %d is %s in JSON, want %s", i, got, c.json[i])
 		}
@@ -356,14 +336,10 @@ func checkKeys(t *testing.T, store *oribi.Store, table *oribi.Table, values []an
 	for _, row := range slices.Backward(rows) {
 		b.Insert(table, row)
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	for _, state := range []string{"memory", "flushed"} {
 		if state == "flushed" {
-			if err := table.Flush(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(ctx))
 		}
 		n := 0
 		for row, err := range table.Scan(ctx).Rows() {

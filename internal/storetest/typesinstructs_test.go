@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -132,9 +133,7 @@ func columnsOf(t *testing.T, row any, cases []typeCase, nullable bool) (out []sc
 	}
 	for i, c := range cases {
 		column := schema.Column{Name: strings.ToLower(fields.Field(i).Name), Nullable: nullable}
-		if err := column.ParseTypeName(c.name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, column.ParseTypeName(c.name))
 		out = append(out, column)
 	}
 	return out
@@ -180,15 +179,11 @@ func TestAllTypesRoundTripInStructs(t *testing.T) {
 		set(k+1, this, func(n int) int { return (i + 1) % n })
 		typed.Insert(b, structs[k], structs[k+1])
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	b.Reset()
 	set(0, func(n int) int { return n - 1 }, func(int) int { return 0 })
 	typed.Update(b, structs[0])
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 
 	for _, state := range []string{"memory", "flushed", "compacted"} {
 		switch state {
@@ -219,19 +214,10 @@ func TestAllTypesRoundTripInStructs(t *testing.T) {
 // tableOfTypes returns a store in memory and its only table.
 func tableOfTypes(t *testing.T, columns []schema.Column, keys int) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	store, err := oribi.Open("/types", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/types", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever}))(t)
 	t.Cleanup(func() { store.Close() })
-	s, err := schema.New(columns, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("structs", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, keys))(t)
+	table := must.Get(store.CreateTable("structs", s))(t)
 	return store, table
 }
 
@@ -241,19 +227,14 @@ func TestAllTypesInKeysOfStructs(t *testing.T) {
 	var cases []typeCase
 	for _, c := range typeCases {
 		var column schema.Column
-		if err := column.ParseTypeName(c.name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, column.ParseTypeName(c.name))
 		if column.Type.Keyable() {
 			cases = append(cases, c)
 		}
 	}
 	columns := columnsOf(t, &keyOfTypes{}, cases, false)
 	store, table := tableOfTypes(t, columns, len(columns))
-	typed, err := oribi.Typed[keyOfTypes](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := must.Get(oribi.Typed[keyOfTypes](table))(t)
 	// Row 0 has the first values only. Each other row has the second value of one type, and the
 	// first values of all types before and after it.
 	rows := make([]keyOfTypes, 1+len(cases))
@@ -270,14 +251,10 @@ func TestAllTypesInKeysOfStructs(t *testing.T) {
 	for n := range rows {
 		typed.Insert(b, rows[len(rows)-1-n])
 	}
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	for _, state := range []string{"memory", "flushed"} {
 		if state == "flushed" {
-			if err := table.Flush(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Flush(ctx))
 		}
 		n := 0
 		for row, err := range typed.Scan(ctx) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	kvstore "github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -16,24 +17,13 @@ import (
 // it is a moment of 1970 or 1971, at which the store was empty.
 func TestUnixTimesAreNoTimestamps(t *testing.T) {
 	ctx := t.Context()
-	store, err := oribi.Open("/unix", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/unix", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
-	typed, err := oribi.Typed[numberRow](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := must.Get(oribi.Typed[numberRow](table))(t)
 	db := kvstore.In(store)
-	bucket, err := db.CreateBucket("b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bucket.Put(ctx, []byte("k"), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
+	bucket := must.Get(db.CreateBucket("b"))(t)
+	must.Get(bucket.Put(ctx, []byte("k"), []byte("v")))(t)
 	now := time.Now()
 	newest := store.Visible()
 	calls := func(ts mvcc.Timestamp) []failingCall {
@@ -98,18 +88,12 @@ func TestUnixTimesAreNoTimestamps(t *testing.T) {
 func TestLowTimestampsOfAnotherClock(t *testing.T) {
 	ctx := t.Context()
 	fs := vfs.NewMem()
-	store, err := oribi.Open("/low",
-		&oribi.Options{FS: fs, Clock: mvcc.NewLogicalClock(1000), History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/low",
+		&oribi.Options{FS: fs, Clock: mvcc.NewLogicalClock(1000), History: oribi.HistoryForever}))(t)
 	table := numbersTable(t, store, "t")
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": 100, "v": 1})
-	ts, err := b.Commit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(b.Commit(ctx))(t)
 	if _, low := ts.LooksLikeUnix(); !low {
 		t.Fatalf("the commit has timestamp %v", ts)
 	}
@@ -120,17 +104,10 @@ func TestLowTimestampsOfAnotherClock(t *testing.T) {
 		}
 	}
 	check(table)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	store, err = oribi.Open("/low", &oribi.Options{FS: fs, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	store = must.Get(oribi.Open("/low", &oribi.Options{FS: fs, ReadOnly: true}))(t)
 	defer store.Close()
-	if table, err = store.Table("t"); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(store.Table("t"))(t)
 	check(table)
 }
 
@@ -138,23 +115,17 @@ func TestLowTimestampsOfAnotherClock(t *testing.T) {
 func TestAsOfTimeReadsToTheEndOfItsMicrosecond(t *testing.T) {
 	ctx := t.Context()
 	wall := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	store, err := oribi.Open("/times",
+	store := must.Get(oribi.Open("/times",
 		&oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever, Clock: mvcc.NewHybridClock(func() time.Time {
 			return wall
-		})})
-	if err != nil {
-		t.Fatal(err)
-	}
+		})}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "t")
 	var stamps []mvcc.Timestamp
 	for range 3 { // two in one microsecond
 		b := store.NewBatch()
 		b.Upsert(table, oribi.Row{"k": 100, "v": len(stamps)})
-		ts, err := b.Commit(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(ctx))(t)
 		if stamps = append(stamps, ts); len(stamps) == 2 {
 			wall = wall.Add(time.Hour)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -72,10 +73,7 @@ func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.Dis
 func TestDiskUsageEqualsStat(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	open := func(readOnly bool) *oribi.Store {
-		s, err := oribi.Open(dir, &oribi.Options{Manual: true, ReadOnly: readOnly})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(oribi.Open(dir, &oribi.Options{Manual: true, ReadOnly: readOnly}))(t)
 		return s
 	}
 	store := open(false)
@@ -86,31 +84,21 @@ func TestDiskUsageEqualsStat(t *testing.T) {
 		for k := range 2000 {
 			b.Insert(table, oribi.Row{"k": 3*k + n, "v": k}) // the rowsets overlap
 		}
-		if _, err := b.Commit(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		if err := table.Flush(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(context.Background()))(t)
+		must.Do(t, table.Flush(context.Background()))
 	}
 	flushed := checkUsage(t, "a writer", dir, store)
 	if flushed.Live == 0 || flushed.Headers == 0 || flushed.Alignment == 0 {
 		t.Errorf("after flushes: %+v", flushed)
 	}
-	if err := table.Compact(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(context.Background()))
 	compacted := checkUsage(t, "a compacted store", dir, store)
 	info, err := store.Info()
 	if err != nil || info.Bytes.Live != compacted.Live {
 		t.Errorf("Info reports %d live bytes, DiskUsage %d; %v", info.Bytes.Live, compacted.Live, err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), make([]byte, 5000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
+	must.Do(t, os.WriteFile(filepath.Join(dir, "letter.txt"), make([]byte, 5000), 0o600))
 	store = open(true)
 	defer store.Close()
 	closed := checkUsage(t, "a reader of a closed store", dir, store)
@@ -123,25 +111,15 @@ func TestDiskUsageEqualsStat(t *testing.T) {
 // does not show. The next writer frees it.
 func TestReservedSpaceOfKilledWriterIsFreed(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
-	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	fillNumbers(t, store, table, 0, 1000)
-	if err := table.Flush(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(context.Background()))
+	must.Do(t, os.CopyFS(copied, os.DirFS(dir)))
 	reserve(t, copied, 1<<20)
 	for _, readOnly := range []bool{true, false} {
-		store, err := oribi.Open(copied, &oribi.Options{Manual: true, ReadOnly: readOnly})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open(copied, &oribi.Options{Manual: true, ReadOnly: readOnly}))(t)
 		u := checkUsage(t, "what a killed writer left", copied, store)
 		if readOnly && u.Reserved < 1<<20 {
 			t.Skipf("%d bytes are reserved: the file system does not support it", u.Reserved)
@@ -149,9 +127,7 @@ func TestReservedSpaceOfKilledWriterIsFreed(t *testing.T) {
 		if !readOnly && u.Reserved > 0 {
 			t.Errorf("%d bytes are still reserved", u.Reserved)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
 }
 
@@ -159,28 +135,19 @@ func TestReservedSpaceOfKilledWriterIsFreed(t *testing.T) {
 // that space. Close frees it; after a kill, the next writer does.
 func TestPreallocatedLogCountsAsReservedSpace(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
-	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 	table := numbersTable(t, store, "numbers")
 	b := store.NewBatch()
 	for k := range 20 {
 		b.Insert(table, oribi.Row{"k": k, "v": k})
-		if _, err := b.Commit(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(context.Background()))(t)
 	}
 	const least = 32 << 10
 	if u := checkUsage(t, "a writer", dir, store); u.Reserved < least || u.Log > least {
 		t.Errorf("a writer: %d bytes are reserved, %d are log", u.Reserved, u.Log)
 	}
-	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(copied, os.DirFS(dir)))
+	must.Do(t, store.Close())
 	for _, c := range []struct {
 		what, dir string
 		readOnly  bool
@@ -190,19 +157,14 @@ func TestPreallocatedLogCountsAsReservedSpace(t *testing.T) {
 		{"killed", copied, true, true},
 		{"killed, opened for writing", copied, false, false},
 	} {
-		store, err := oribi.Open(c.dir, &oribi.Options{Manual: true, ReadOnly: c.readOnly})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open(c.dir, &oribi.Options{Manual: true, ReadOnly: c.readOnly}))(t)
 		if u := checkUsage(t, c.what, c.dir, store); c.reserved != (u.Reserved >= least) || u.Log > least {
 			t.Errorf("%s: %d bytes are reserved, %d are log", c.what, u.Reserved, u.Log)
 		}
 		if r := store.Recovery(); r.TornBytes != 0 || r.Batches != 20 {
 			t.Errorf("%s: %+v", c.what, r)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
 }
 
@@ -214,10 +176,7 @@ func reserve(t *testing.T, dir string, n int64) {
 		t.Fatalf("containers: %v, %v", names, err)
 	}
 	for _, name := range names {
-		f, err := vfs.OS.Open(name, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(vfs.OS.Open(name, true))(t)
 		size, err := f.Size()
 		if err == nil {
 			err = f.Preallocate(size, n)
@@ -249,22 +208,15 @@ func punches(t *testing.T, dir string) bool {
 func TestDiskUsageCountsEveryKindOfFile(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "store")
-	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 	defer store.Close()
 	for _, name := range []string{"going", "staying"} {
 		table := numbersTable(t, store, name)
 		fillNumbers(t, store, table, 0, 5000)
-		if err := table.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Flush(ctx))
 	}
 	whole := checkUsage(t, "before the drop", dir, store)
-	if err := store.DropTable("going"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.DropTable("going"))
 	holes := checkUsage(t, "holes", dir, store)
 	if punches(t, dir) && holes.Total > whole.Total-whole.Live/3 {
 		t.Errorf("%d bytes of the disk before the drop, of which %d live; %d after it",
@@ -283,31 +235,22 @@ func TestDiskUsageCountsEveryKindOfFile(t *testing.T) {
 		"letter": &sum.Foreign, "meta.bak": &sum.Foreign,
 	} {
 		strangers[name] = to
-		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)),
-			make([]byte, 3000+5000*len(strangers)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)),
+			make([]byte, 3000+5000*len(strangers)), 0o600))
 	}
 	sparse := filepath.Join(dir, "sparse")
-	if err := os.WriteFile(sparse, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(sparse, []byte("x"), 0o600))
 	if err := os.Truncate(sparse, 100<<20); err != nil { // a hole that the store did not punch
 		t.Fatal(err)
 	}
 	strangers["sparse"] = &sum.Foreign
-	if err := os.MkdirAll(filepath.Join(dir, "extra", "deep"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "extra", "deep"), 0o700))
 	if err := os.Symlink("letter", filepath.Join(dir, "link")); err != nil {
 		t.Log(err)
 	}
 	all := checkUsage(t, "strangers", dir, store)
 	for name, to := range strangers {
-		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Lstat(filepath.Join(dir, filepath.FromSlash(name))))(t)
 		*to += vfs.Allocated(info)
 	}
 	if all.Leftovers != sum.Leftovers || all.Torn != sum.Torn || all.Foreign < sum.Foreign {

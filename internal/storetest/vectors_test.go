@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -14,20 +15,12 @@ import (
 // Vectors belong to the caller again when Batch.Vectors returns, even if a key is one of their
 // cells: writes to them before the commit do not change the batch.
 func TestVectorsAreCopiedBeforeTheCommit(t *testing.T) {
-	store, err := oribi.Open("/vectors",
-		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/vectors",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "v", Type: schema.String}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(
+		schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "v", Type: schema.String}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	b := store.NewBatch()
 	keys, values := batch.New(columns.Columns, 0).Columns[0], batch.New(columns.Columns, 0).Columns[1]
 	key, value := []byte("key"), []byte("value")
@@ -36,9 +29,7 @@ func TestVectorsAreCopiedBeforeTheCommit(t *testing.T) {
 	b.Vectors(oribi.OpInsert, table, []*batch.Vector{keys, values})
 	copy(key, "xxx")
 	copy(value, "yyyyy")
-	if _, err := b.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(t.Context()))(t)
 	row, err := table.Get(t.Context(), "key")
 	if err != nil || row["k"] != "key" || row["v"] != "value" {
 		t.Errorf("%v, %v", row, err)
@@ -67,21 +58,12 @@ func malformedVectors() map[string][]*batch.Vector {
 }
 
 func TestMalformedVectorsAreErrors(t *testing.T) {
-	store, err := oribi.Open("/malformed",
-		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/malformed",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "v", Type: schema.String, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Nullable: true}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	for name, vectors := range malformedVectors() {
 		b := store.NewBatch()
 		b.Vectors(oribi.OpInsert, table, vectors)
@@ -100,20 +82,11 @@ func TestMalformedVectorsAreErrors(t *testing.T) {
 
 // Array vectors with another number of cells than the first vector are refused too.
 func TestArrayVectorsOfAnotherLengthAreErrors(t *testing.T) {
-	store, err := oribi.Open("/arrays", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/arrays", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "a", Type: schema.Array, Element: schema.Int32}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "a", Type: schema.Array, Element: schema.Int32}}, 1))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	for _, arrays := range []int{0, 1, 3} {
 		a := batch.NewArrays(schema.Int32)
 		for range arrays {
@@ -129,11 +102,8 @@ func TestArrayVectorsOfAnotherLengthAreErrors(t *testing.T) {
 
 // A scan is not affected if its caller compacts the returned batch.
 func TestCompactedBatchesOfAScanContainItsRows(t *testing.T) {
-	store, err := oribi.Open("/compact",
-		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("/compact",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true}))(t)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	const rows = 20_000
@@ -144,14 +114,10 @@ func TestCompactedBatchesOfAScanContainItsRows(t *testing.T) {
 		}
 		b := store.NewBatch()
 		b.Vectors(oribi.OpInsert, table, []*batch.Vector{k, v})
-		if _, err := b.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context()))(t)
 	}
 	fill(0, rows/2)
-	if err := table.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush(t.Context()))
 	fill(rows/2, rows)
 	next := int64(3)
 	for b, err := range table.Scan(t.Context(), oribi.Where(oribi.Eq("v", 3))).Batches() {

@@ -25,6 +25,7 @@ import (
 	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -48,17 +49,11 @@ func deepStore(t *testing.T) *vfs.Mem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns, err := schema.New([]schema.Column{
+	columns := must.Get(schema.New([]schema.Column{
 		{Name: "a", Type: schema.Int64}, {Name: "b", Type: schema.String},
 		{Name: "v", Type: schema.Int64, Nullable: true, Encoding: schema.Plain, Compression: schema.NoCompression},
-	}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", columns, oribi.RowFile(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, 2))(t)
+	table := must.Get(store.CreateTable("t", columns, oribi.RowFile(true)))(t)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -115,10 +110,7 @@ func plant(t *testing.T, mem *vfs.Mem, change func(p *planter)) []blockmanager.B
 	if err != nil || len(names) == 0 {
 		t.Fatal(names, err)
 	}
-	page, err := files.ReadFile(mem, names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(files.ReadFile(mem, names[0]))(t)
 	o := blockmanager.Options{FS: mem, Dir: deepDir}
 	copy(o.Instance[:], page[20:]) // of the header page
 	m, err := blockmanager.Open(o)
@@ -410,20 +402,14 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 			mem := deepStore(t)
 			var id block.ID
 			places := plant(t, mem, func(p *planter) { id = test.plant(p) })
-			store, err := oribi.Open(deepDir, &oribi.Options{FS: mem, ReadOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(oribi.Open(deepDir, &oribi.Options{FS: mem, ReadOnly: true}))(t)
 			defer store.Close()
 			plain, err := findings(t.Context(), store.Verify)
 			if missing := errors.Is(err, oribi.ErrNotFound); err != nil && !missing ||
 				(len(plain) > 0 || missing) != test.plain {
 				t.Errorf("Verify: %+v, %v", plain, err)
 			}
-			got, err := findings(t.Context(), store.VerifyDeep)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(findings(t.Context(), store.VerifyDeep))(t)
 			if test.want == "" {
 				if len(got) > 0 {
 					t.Errorf("findings %+v, want none", got)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -26,9 +27,7 @@ func TestEveryVersionIsReadAfterCompaction(t *testing.T) {
 	s := newTreeStore(t, h)
 	s.write(len(h.commits)/9, oribi.NoSync)
 	s.compact()
-	if err := s.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.store.Close())
 	s.open()
 	defer s.store.Close()
 	want := treeHashes(h)

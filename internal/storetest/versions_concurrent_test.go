@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -50,10 +51,7 @@ func TestReadsOfVersionsDuringCompaction(t *testing.T) {
 				b.Upsert(table, oribi.Row{"k": k, "v": -round})
 			}
 		}
-		ts, err := b.Commit(ctx, oribi.NoSync)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts := must.Get(b.Commit(ctx, oribi.NoSync))(t)
 		at = append(at, ts)
 		from, to := at[r.IntN(len(at))], at[r.IntN(len(at))]
 		from, to = min(from, to), max(from, to)

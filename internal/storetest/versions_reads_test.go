@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -53,12 +54,9 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
 	open := func(fsys vfs.FS, readOnly bool) *oribi.Store {
-		store, err := oribi.Open("/reads",
+		store := must.Get(oribi.Open("/reads",
 			&oribi.Options{FS: fsys, Manual: true, ReadOnly: readOnly, Clock: mvcc.NewLogicalClock(mvcc.Min),
-				History: oribi.HistoryForever})
-		if err != nil {
-			t.Fatal(err)
-		}
+				History: oribi.HistoryForever}))(t)
 		t.Cleanup(func() { store.Close() })
 		return store
 	}
@@ -93,19 +91,14 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 	if n := len(table.Layout().RowSets); n != sets {
 		t.Fatalf("%d rowsets, want %d", n, sets)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	// pages returns the pages of containers that read loads in a newly opened store with an empty
 	// cache.
 	pages := func(read func(*oribi.Table) int) (map[string]bool, int) {
 		fsys := &readsFS{FS: mem, pages: map[string]bool{}}
 		store := open(fsys, true)
 		defer store.Close()
-		table, err := store.Table("numbers")
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(store.Table("numbers"))(t)
 		fsys.mu.Lock()
 		fsys.pages = map[string]bool{} // ignore the pages that Open reads
 		fsys.mu.Unlock()
@@ -115,9 +108,7 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 	var of [sets]map[string]bool // pages that a scan and a Get in each rowset read
 	for set := range sets {
 		of[set], _ = pages(func(table *oribi.Table) int {
-			if _, err := table.Get(ctx, set*rows, oribi.AsOf(last)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(table.Get(ctx, set*rows, oribi.AsOf(last)))(t)
 			return counted(t, table.Scan(ctx, oribi.AsOf(last), oribi.From(set*rows), oribi.To((set+1)*rows)).Batches())
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -43,9 +44,7 @@ func TestHistoryStartsWithTheOldestRetainedVersion(t *testing.T) {
 	for _, step := range []func(context.Context) error{func(context.Context) error {
 		return nil
 	}, table.Flush, table.Compact, table.Compact} {
-		if err := step(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, step(ctx))
 		text, ts := historyOf(t, table, 1)
 		if text != want || ts[0] != at[4] || ts[2] != at[2] || ts[3] != 0 {
 			t.Fatalf("%s at %v, want %s", text, ts, want)
@@ -60,9 +59,7 @@ func TestHistoryStartsWithTheOldestRetainedVersion(t *testing.T) {
 	}
 	b := store.NewBatch()
 	b.Delete(table, oribi.Row{"k": 1})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(ctx))(t)
 	if text, _ := historyOf(t, table, 1); text != "delete <nil>, base 4, " {
 		t.Errorf("deleted: %s", text)
 	}
@@ -135,9 +132,7 @@ func TestReadsOfVersionsReturnErrorsOfReads(t *testing.T) {
 	}
 	putNumber(t, store, table, 2, 2)
 	for range table.Diff(ctx, now, now+10) {
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
 	for name, err := range map[string]error{"diff": diff(now, now), "history": history(),
 		"get many": many(), "get many cells": cells()} {
@@ -155,9 +150,7 @@ func TestGetManyKeepsTheOrderOfTheKeys(t *testing.T) {
 	for k := range 2000 {
 		putNumber(t, store, table, k, 10*k)
 		if k == 1000 {
-			if err := table.Compact(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Compact(ctx))
 		}
 	}
 	keys := []any{1999, 0, 5000, 1999, oribi.Row{"k": 7}, -1, oribi.Key{1000}}
@@ -177,9 +170,7 @@ func TestGetManyCellsEqualsGetCells(t *testing.T) {
 	for k := range 300 {
 		putNumber(t, store, table, k, 10*k)
 		if k == 200 {
-			if err := table.Compact(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, table.Compact(ctx))
 			putNumber(t, store, table, 100, -1)
 		}
 	}
@@ -218,9 +209,7 @@ func TestTimestampsAscendOverReopenings(t *testing.T) {
 	ctx := context.Background()
 	for _, logical := range []bool{false, true} {
 		fs := vfs.NewMem()
-		if err := fs.Mkdir("/s"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fs.Mkdir("/s"))
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		last := mvcc.Min
 		var seen []mvcc.Timestamp
@@ -231,11 +220,8 @@ func TestTimestampsAscendOverReopenings(t *testing.T) {
 			if logical {
 				clock = mvcc.NewLogicalClock(mvcc.First)
 			}
-			store, err := oribi.Open("/s",
-				&oribi.Options{FS: fs, Clock: clock, Manual: true, History: oribi.HistoryForever})
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(oribi.Open("/s",
+				&oribi.Options{FS: fs, Clock: clock, Manual: true, History: oribi.HistoryForever}))(t)
 			table := numbersTable(t, store, "numbers")
 			for i := range 3 {
 				ts := putNumber(t, store, table, 1, 3*round+i)
@@ -270,18 +256,12 @@ func TestCompactionKeepsVersionsOfKeyDeletedTwiceInABatch(t *testing.T) {
 		store, table, _ := ingestStore(t, vfs.NewMem())
 		putNumber(t, store, table, int(-brought[0]-1), 0)
 		at := []mvcc.Timestamp{putNumber(t, store, table, 1, 7), commitRows(t, store, oribi.OpDelete, table, 1)}
-		ts, _, err := table.Ingest(ctx, steps(nil, numbers(brought...)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ts, _ := must.Get2(table.Ingest(ctx, steps(nil, numbers(brought...))))(t)
 		b := store.NewBatch()
 		b.Delete(table, oribi.Row{"k": 1})
 		b.Insert(table, oribi.Row{"k": 1, "v": 30})
 		b.Delete(table, oribi.Row{"k": 1})
-		end, err := b.Commit(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		end := must.Get(b.Commit(ctx))(t)
 		at = append(at, ts, end)
 		for _, step := range []struct {
 			state string
@@ -289,9 +269,7 @@ func TestCompactionKeepsVersionsOfKeyDeletedTwiceInABatch(t *testing.T) {
 		}{{"in memory", func(context.Context) error {
 			return nil
 		}}, {"flushed", table.Flush}, {"compacted", table.Compact}} {
-			if err := step.do(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, step.do(ctx))
 			text := ""
 			for _, ts := range at {
 				row, err := table.Get(ctx, 1, oribi.AsOf(ts))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -21,26 +22,20 @@ const (
 // workersTable returns a table with several parts of one rowset, and of rows in memory.
 func workersTable(t *testing.T) *oribi.Table {
 	t.Helper()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(
+		oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever, Manual: true}))(t)
 	t.Cleanup(func() { store.Close() })
 	table := numbersTable(t, store, "numbers")
 	keys := make([]int64, ingestedOfAll)
 	for i := range keys {
 		keys[i] = int64(i)
 	}
-	if _, _, err := table.Ingest(t.Context(), steps(nil, numbers(keys...))); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(table.Ingest(t.Context(), steps(nil, numbers(keys...))))(t)
 	b := store.NewBatch()
 	for k := len(keys); k < workersRows; k++ {
 		b.Insert(table, oribi.Row{"k": k, "v": 10 * k})
 	}
-	if _, err := b.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Commit(t.Context()))(t)
 	return table
 }
 
@@ -114,9 +109,7 @@ func TestWorkersBeginAgainIfGroupsTakeTooMuchMemory(t *testing.T) {
 	for i := range rows {
 		b.Insert(table, oribi.Row{"k": i, "s": fmt.Sprintf("%0500d", i)})
 		if b.Len() == 1000 {
-			if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 		}
 	}
 	r, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows()}, oribi.GroupBy("s"), oribi.Workers(2))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -63,9 +64,7 @@ func (f *fillTest) write(first, n int) {
 
 func (f *fillTest) flush() {
 	f.t.Helper()
-	if err := f.table.Flush(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, f.table.Flush(f.t.Context()))
 }
 
 // all is the choice of all rowsets.
@@ -163,9 +162,7 @@ func TestWritersDoNotWaitForMerge(t *testing.T) {
 		f.write(10_000, limit/fillBatchBytes)
 	}
 	f.reading.Store(&read)
-	if err := f.table.Merge(t.Context(), f.all()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.table.Merge(t.Context(), f.all()))
 	if n := len(f.all().RowSets); n <= 2 || sets < 2 {
 		t.Errorf("%d rowsets before the merge, %d afterwards: no flush in the merge", sets, n)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -100,10 +101,7 @@ func differ(got, want []string) string {
 
 func (l *rowHistories) diff(w *testStore, from, to mvcc.Snapshot) {
 	l.t.Helper()
-	v, err := w.tab.View(Snapshot{At: from})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	v := must.Get(w.tab.View(Snapshot{At: from}))(l.t)
 	var got, want []string
 	text := func(cells [][]byte) string {
 		if cells == nil {
@@ -115,9 +113,7 @@ func (l *rowHistories) diff(w *testStore, from, to mvcc.Snapshot) {
 	for d.Next() {
 		got = append(got, text(d.Before())+" → "+text(d.After()))
 	}
-	if err := d.Close(); err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, d.Close())
 	for _, k := range slices.Sorted(maps.Keys(l.rows)) {
 		if a, b := l.rows.at(k, from), l.rows.at(k, to); a != b {
 			want = append(want, a+" → "+b)
@@ -130,10 +126,7 @@ func (l *rowHistories) diff(w *testStore, from, to mvcc.Snapshot) {
 
 func (l *rowHistories) history(w *testStore, k int) {
 	l.t.Helper()
-	v, err := w.tab.View(latest)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	v := must.Get(w.tab.View(latest))(l.t)
 	defer v.Release()
 	h, err := v.History(w.key(k), mvcc.Min, allColumns)
 	if err != nil {
@@ -242,9 +235,7 @@ func TestFlushAndMergeKeepConcurrentWrites(t *testing.T) {
 				l.nextStep()
 				l.flush()
 				l.nextStep()
-				if err := l.runWithWrites(steps > 5, work); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, l.runWithWrites(steps > 5, work))
 				for l.digit < l.keys {
 					l.check(l.testStore)
 					l.crash()
@@ -254,9 +245,7 @@ func TestFlushAndMergeKeepConcurrentWrites(t *testing.T) {
 				l.crash()
 				l.flush()
 				l.check(l.testStore)
-				if _, err := l.tab.Compact(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(l.tab.Compact(t.Context()))(t)
 				l.check(l.testStore)
 				l.checkStored()
 				l.checkFree()
@@ -285,9 +274,7 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 			l.commitErr = nil
 			l.check(l.testStore)
 			l.crash()
-			if err := l.runWithWrites(false, work); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.runWithWrites(false, work))
 			if l.digit < l.keys {
 				t.Error("the second flush wrote nothing")
 			}
@@ -338,9 +325,7 @@ func TestLogStartCountsConcurrentChanges(t *testing.T) {
 						l.mustCommit(l.op(Update, 1, 3, "y"), l.op(Delete, 2, 0, ""))
 						killed()
 					}
-					if err := work(l, t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, work(l, t.Context()))
 					killed()
 					if l.get(1, latest) != `1: 3 "y" 7` || l.get(2, latest) != "" {
 						t.Errorf("rows %q", l.scan(latest, true))

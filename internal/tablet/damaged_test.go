@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -20,10 +21,7 @@ import (
 // flip changes a byte of a text, which is in one file of the store.
 func (w *testStore) flip(text string) {
 	w.t.Helper()
-	names, err := w.fs.List(worldDir + "/data")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	names := must.Get(w.fs.List(worldDir + "/data"))(w.t)
 	flipped := 0
 	for _, name := range names {
 		name = filepath.Join(worldDir, "data", name)
@@ -51,10 +49,7 @@ func (w *testStore) flip(text string) {
 func TestDamageOfAnUnnamedRowSetIsFound(t *testing.T) {
 	columns := slices.Clone(testSchema.Columns)
 	columns[2].Encoding, columns[2].Compression = schema.Plain, schema.NoCompression
-	s, err := schema.New(columns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, 1))(t)
 	w := newTestStore(t, s)
 	var all []uint64
 	for i := range 4 {
@@ -87,10 +82,7 @@ func TestDamageOfAnUnnamedRowSetIsFound(t *testing.T) {
 func TestDamagedRowFile(t *testing.T) {
 	columns := slices.Clone(testSchema.Columns)
 	columns[2].Encoding, columns[2].Compression = schema.Plain, schema.NoCompression
-	s, err := schema.New(columns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, 1))(t)
 	w := newTestStore(t, s, func(row *meta.Table) { row.RowFile = true })
 	w.mustCommit(w.op(Insert, 1, 1, "one"), w.op(Insert, 2, 2, "two"))
 	w.flush()

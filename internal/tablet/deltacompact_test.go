@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -111,9 +112,7 @@ func TestDeltaCompactionsKeepTheRows(t *testing.T) {
 		}
 	}
 	// The changes in memory can still be flushed.
-	if _, err := w.tab.FlushDeltas(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.tab.FlushDeltas(t.Context()))(t)
 	w.checkRowsAtEveryTime(want)
 	w.reopened(0).checkRowsAtEveryTime(want)
 }
@@ -122,9 +121,7 @@ func TestMajorCompactsTheNamedColumns(t *testing.T) {
 	w := withRedos(t, 20, 2)
 	want := w.rowsAtEveryTime()
 	before := w.tab.RowSetMetadata()[0]
-	if _, err := w.tab.CompactMajor(t.Context(), []string{"a"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.tab.CompactMajor(t.Context(), []string{"a"}))(t)
 	m := w.tab.RowSetMetadata()[0]
 	if m.Columns[1] == before.Columns[1] || m.Columns[2] != before.Columns[2] ||
 		m.Columns[3] != before.Columns[3] || m.KeyIndex != before.KeyIndex || len(m.Redo) != 1 {
@@ -136,9 +133,7 @@ func TestMajorCompactsTheNamedColumns(t *testing.T) {
 			t.Errorf("column %s: %v", name, err)
 		}
 	}
-	if _, err := w.tab.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.tab.Compact(t.Context()))(t)
 	w.checkRowsAtEveryTime(want)
 	w.checkStored()
 }
@@ -183,9 +178,7 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 	}
 	died := timestampOf(w.lsn)
 	w.flush()
-	if _, err := w.tab.CompactMajor(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.tab.CompactMajor(t.Context(), nil))(t)
 	w.mustCommit(w.op(Update, 1, 7, "later"))
 	w.events = nil
 	undos := func() (n int) {
@@ -255,9 +248,7 @@ func TestDeltaCompactionKeepsConcurrentWrites(t *testing.T) {
 				h.creating = func() {
 					w.mustCommit(w.op(Update, 6, 55, "during"), w.op(Delete, 7, 0, ""), w.op(Insert, 70, 1, "new"))
 				}
-				if _, err := deltaWork[kind](w.tab, t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(deltaWork[kind](w.tab, t.Context()))(t)
 				if len(w.events) != 1 || w.events[0].Kind != kind || h.creating != nil {
 					t.Fatalf("events %+v", w.events)
 				}
@@ -292,10 +283,7 @@ func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	w = w.reopened(0) // no column's file is open
 	var its []scan.Iterator
 	for ts := max(w.floor, 1); ts <= timestampOf(w.lsn); ts += 10 {
-		it, err := search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.AsOf(ts)}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		it := must.Get(search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.AsOf(ts)}, true))(t)
 		its = append(its, it)
 	}
 	for _, columns := range [][]string{nil, {"a"}, nil} {
@@ -304,16 +292,12 @@ func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 			func() (compaction.Result, error) { return w.tab.CompactMajor(t.Context(), columns) },
 			func() (compaction.Result, error) { w.floor += 50; return w.tab.CollectUndos(t.Context()) },
 		} {
-			if _, err := work(); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(work())(t)
 		}
 		w.mustCommit(w.op(Update, 1, 1, "again"), w.op(Update, 2, 1, "again"))
 		w.flush()
 	}
-	if _, err := w.tab.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.tab.Compact(t.Context()))(t)
 	if err := w.m.Commit(noChange); err != nil { // frees the space of dead blocks
 		t.Fatal(err)
 	}
@@ -335,10 +319,7 @@ func TestScanKeepsTheFilesOfARowSetThatUndoGCRemoves(t *testing.T) {
 	w.flush()
 	want := w.scan(before, true)
 	w = w.reopened(0) // no column's file is open
-	it, err := search(w.tab, scan.Options{Columns: allColumns}, before, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	it := must.Get(search(w.tab, scan.Options{Columns: allColumns}, before, true))(t)
 	w.floor = timestampOf(w.lsn + 1)
 	if _, err := w.tab.CollectUndos(t.Context()); err != nil || len(w.tab.RowSetMetadata()) != 0 {
 		t.Fatalf("%v, rowsets %+v", err, w.tab.RowSetMetadata())
@@ -357,9 +338,7 @@ func TestCachedRowsAreDroppedWithTheirBase(t *testing.T) {
 	late := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
 	for _, work := range []compaction.Kind{"", compaction.MajorDelta, compaction.MinorDelta, compaction.MajorDelta} {
 		if work != "" {
-			if _, err := deltaWork[work](w.tab, t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(deltaWork[work](w.tab, t.Context()))(t)
 		}
 		for range 2 { // read, and read from the cache
 			for k := range 20 {
@@ -439,20 +418,13 @@ func TestScanOfAnEarlierStateKeepsItsFiles(t *testing.T) {
 			w := withRedos(t, 20, 2)
 			want := w.scan(latest, true)
 			w = w.reopened(0) // no column's file is open
-			it, err := search(w.tab, scan.Options{Columns: allColumns},
-				Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			it := must.Get(search(w.tab, scan.Options{Columns: allColumns},
+				Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true))(t)
 			w.mustCommit(w.op(Insert, 100, 1, "another rowset, another state"))
 			w.flush()
-			if err := replace(w); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, replace(w))
 			w.mustCommit(w.op(Update, 1, 1, "again"))
-			if _, err := w.tab.Compact(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(w.tab.Compact(t.Context()))(t)
 			if err := w.m.Commit(noChange); err != nil { // frees the space of dead blocks
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
@@ -98,10 +99,7 @@ func (f *editFixture) addDeltaFile(id block.ID, undo bool) {
 
 func (f *editFixture) open(m *rowset.Metadata) *rowset.DiskRowSet {
 	f.t.Helper()
-	d, err := rowset.Open(testSchema, m, f.options())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	d := must.Get(rowset.Open(testSchema, m, f.options()))(f.t)
 	return d
 }
 
@@ -172,10 +170,7 @@ func (f *editFixture) text(e *Edit) string {
 	}
 	fmt.Fprintf(&b, "event: %s, %v to %v\n", ev.Kind, ids(ev.Inputs), ids(ev.Outputs))
 	fmt.Fprintf(&b, "dropped stores: %d\n", len(e.dropped(f.st)))
-	st, err := e.apply(f.st, f.options())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	st := must.Get(e.apply(f.st, f.options()))(f.t)
 	b.WriteString("rowsets:")
 	for _, d := range st.tree.Sets {
 		m := d.Metadata()
@@ -420,10 +415,7 @@ func renamedSchema(t *testing.T) *schema.Schema {
 	t.Helper()
 	columns := slices.Clone(testSchema.Columns)
 	columns[1].Name = "renamed"
-	s, err := schema.New(columns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, 1))(t)
 	return s
 }
 
@@ -507,10 +499,8 @@ func TestAlterKeepsTheFloorOfItsFlush(t *testing.T) {
 	w.mustCommit(ops...)
 	w.mustCommit(w.op(Update, 1, 2, "b"))
 	w.floor = timestampOf(w.lsn)
-	if err := w.tab.Alter(t.Context(),
-		func(row *meta.Table) ([]Retype, error) { row.HistorySec = 3600; return nil, nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.tab.Alter(t.Context(),
+		func(row *meta.Table) ([]Retype, error) { row.HistorySec = 3600; return nil, nil }))
 	n := w.reopened(0)
 	if floor := n.tab.Metadata().HistoryFloor; floor != w.floor {
 		t.Errorf("history begins at %d, want %d", floor, w.floor)

@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -25,13 +26,10 @@ import (
 // begins at the newest batch.
 func newExpiringStore(t *testing.T) *testStore {
 	t.Helper()
-	s, err := schema.New([]schema.Column{
+	s := must.Get(schema.New([]schema.Column{
 		{ID: 1, Name: "k", Type: schema.Int64, BlockBytes: 512},
 		{ID: 2, Name: "until", Type: schema.Timestamp, Nullable: true, BlockBytes: 512},
-	}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, 1))(t)
 	return newTestStore(t, s, func(row *meta.Table) {
 		row.Expiry = expiry.Rules{{Rule: expiry.Rule{Column: 2}}}
 	})
@@ -55,19 +53,14 @@ func (w *testStore) upsertUntil(cell []byte, keys ...int) {
 // storedKeys returns the keys of all rows that are not deleted, also of expired ones.
 func (w *testStore) storedKeys() (keys []int) {
 	w.t.Helper()
-	it, err := search(w.tab, scan.Options{Columns: []int{0}}, latest, true)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	it := must.Get(search(w.tab, scan.Options{Columns: []int{0}}, latest, true))(w.t)
 	for it.Next() {
 		b := it.Batch()
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			keys = append(keys, int(b.Columns[0].Cell(i)[0]))
 		}
 	}
-	if err := it.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, it.Close())
 	return keys
 }
 
@@ -132,10 +125,7 @@ func TestRewritesCatchUpWithDeletesOfDroppedRows(t *testing.T) {
 // Only a DELETE may be of a row that is in no output, and only where rows expire.
 func TestCatchUpFindsChangesOfLostRows(t *testing.T) {
 	for _, w := range []*testStore{newExpiringStore(t), newTestStore(t, testSchema)} {
-		j, err := w.tab.begin()
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := must.Get(w.tab.begin())(t)
 		c := catchUp{j: j}
 		key := func() ([]byte, error) { return w.key(1), nil }
 		rowsExpire := len(w.tab.Schema().Expiry) > 0
@@ -228,15 +218,11 @@ func TestCompactRewritesOnlyForExpiredRows(t *testing.T) {
 			w.renew(1)
 			w.floor = floor
 			w.flush()
-			if _, err := w.tab.CompactMajor(context.Background(), nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(w.tab.CompactMajor(context.Background(), nil))(t)
 		}
 		before := w.tab.RowSetMetadata()[0].ID
 		w.floor = floor
-		if _, err := w.tab.Compact(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.tab.Compact(context.Background()))(t)
 		if kept := w.hasRowSet(before); kept != renewed {
 			t.Errorf("renewed = %t: the rowset is kept = %t", renewed, kept)
 		}
@@ -288,9 +274,7 @@ func TestMergesCopyCblocksUnlessRowsHaveExpired(t *testing.T) {
 				all.RowSets = append(all.RowSets, m.ID)
 			}
 			w.floor = c.floor
-			if err := w.tab.Merge(context.Background(), all); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.tab.Merge(context.Background(), all))
 			if got := w.storedKeys(); !slices.Equal(got, want) {
 				t.Errorf("keys %v, want %v", got, want)
 			}
@@ -299,10 +283,7 @@ func TestMergesCopyCblocksUnlessRowsHaveExpired(t *testing.T) {
 				t.Fatalf("%d rows in the first rowset, want %v", d.Metadata().Rows, left)
 			}
 			for col := range d.Schema.Columns {
-				f, err := d.File(col)
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := must.Get(d.File(col))(t)
 				if _, begin, _, err := f.BlockOf(batch.Ordinal(left[0])); err != nil ||
 					(begin == batch.Ordinal(left[0])) != c.copied {
 					t.Errorf("column %d: the cblock of row %d begins at row %d, %v, want copied = %t", col,
@@ -317,10 +298,7 @@ func TestMergesCopyCblocksUnlessRowsHaveExpired(t *testing.T) {
 // renew sets the time of a row on disk to never. A write batch does so before the row expires.
 func (w *testStore) renew(k int) {
 	w.t.Helper()
-	p, err := w.tab.state.Load().find(bloom.MakeProbe(w.key(k)))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	p := must.Get(w.tab.state.Load().find(bloom.MakeProbe(w.key(k))))(w.t)
 	w.lsn++
 	p.set.Apply(p.row, timestampOf(w.lsn), w.lsn,
 		change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 2, nil))
@@ -336,9 +314,7 @@ func (w *testStore) flushAt(floor mvcc.Timestamp) {
 // collect runs CollectUndos.
 func (w *testStore) collect() {
 	w.t.Helper()
-	if _, err := w.tab.CollectUndos(context.Background()); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(w.tab.CollectUndos(context.Background()))(w.t)
 }
 
 func (w *testStore) hasRowSet(id uint64) bool {

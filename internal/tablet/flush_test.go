@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
@@ -218,9 +219,7 @@ func TestMergeRewritesTheChosenRowSets(t *testing.T) {
 	}
 	want := w.scan(latest, true)
 	w.events = nil
-	if err := w.tab.Merge(t.Context(), compaction.Choice{RowSets: []uint64{2, 4}, Why: "a test"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.tab.Merge(t.Context(), compaction.Choice{RowSets: []uint64{2, 4}, Why: "a test"}))
 	e := w.lastEvent()
 	var inputs, after []uint64
 	for _, i := range e.Inputs {
@@ -288,9 +287,7 @@ func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 				w.checkFree()
 				w.commitErr, w.waitErr, w.noBlocks = nil, nil, false
 				w.mustCommit(w.op(Update, 2, 5, ""))
-				if _, err := work(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(work(context.Background()))(t)
 				w.checkStored()
 			})
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -179,10 +180,7 @@ func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 	for i := range keys {
 		keys[i] = i
 	}
-	ts, err := w.ingest(1, keys...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(w.ingest(1, keys...))(t)
 	var rows int64
 	for _, m := range w.tab.RowSetMetadata() {
 		rows += m.Rows
@@ -194,10 +192,8 @@ func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 	if rows != 3000 || w.tab.LiveRows() != 3001 || w.tab.FirstLSN() != 1 {
 		t.Errorf("%d rows, %d live, first lsn %d", rows, w.tab.LiveRows(), w.tab.FirstLSN())
 	}
-	if err := w.tab.Check(context.Background(),
-		func(m *rowset.Metadata, id block.ID, err error) { t.Errorf("rowset %d: %v", m.ID, err) }, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.tab.Check(context.Background(),
+		func(m *rowset.Metadata, id block.ID, err error) { t.Errorf("rowset %d: %v", m.ID, err) }, nil))
 }
 
 // The last point at which a writer can insert a key is while Finish waits for the log, before it
@@ -223,36 +219,22 @@ func TestExtractWritesTheUndosOfBirths(t *testing.T) {
 	for i := range keys {
 		keys[i] = i
 	}
-	ts, err := w.ingest(1, keys...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(w.ingest(1, keys...))(t)
 	dir := filepath.Join(t.TempDir(), "out")
-	if err := w.tab.Extract(context.Background(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.tab.Extract(context.Background(), dir))
 	rows := 0
 	for i := range w.tab.RowSetMetadata() {
-		src, err := block.OpenFile(filepath.Join(dir, fmt.Sprintf("rowset-%d", i), "undo-0.delta"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(block.OpenFile(filepath.Join(dir, fmt.Sprintf("rowset-%d", i), "undo-0.delta")))(t)
 		defer src.Close()
-		f, err := delta.OpenFile(src, cfile.ReaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(delta.OpenFile(src, cfile.ReaderOptions{}))(t)
 		next := uint32(0)
-		err = f.Changes(nil, func(d change.Delta) error {
+		must.Do(t, f.Changes(nil, func(d change.Delta) error {
 			if d.Row != next || d.TS != ts || d.List.Kind() != change.Delete {
 				t.Fatalf("rowset %d: undo %d is %+v", i, next, d)
 			}
 			next++
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		rows += int(next)
 	}
 	if rows != len(keys) {
@@ -263,15 +245,10 @@ func TestExtractWritesTheUndosOfBirths(t *testing.T) {
 // Undo GC removes births once none of them is needed.
 func TestUndoGCRemovesBirths(t *testing.T) {
 	w := newTestStore(t, testSchema)
-	ts, err := w.ingest(1, 1, 2, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := must.Get(w.ingest(1, 1, 2, 3))(t)
 	for _, floor := range []mvcc.Timestamp{ts - 1, ts} {
 		w.floor = floor
-		if _, err := w.tab.CollectUndos(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.tab.CollectUndos(t.Context()))(t)
 		if m := w.tab.RowSetMetadata()[0]; (len(m.Births) == 1) != (floor < ts) {
 			t.Errorf("floor %d, insert at %d: births %v", uint64(floor), uint64(ts), m.Births)
 		}

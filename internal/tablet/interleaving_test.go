@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -148,9 +149,7 @@ func (l *interleaving) ids(odd uint64) (ids []uint64) {
 // merge adds a merge that owns the rowsets from now on.
 func (l *interleaving) merge(name string, fails bool, ids []uint64) {
 	l.t.Helper()
-	if err := l.tab.claims.beginCompaction(context.Background(), ids); err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, l.tab.claims.beginCompaction(context.Background(), ids))
 	l.add(name, fails, func(ctx context.Context) error {
 		return l.tab.run(func() error { _, err := l.tab.mergeSets(ctx, ids, name, true); return err },
 			func() { l.tab.claims.endCompaction(ids) })

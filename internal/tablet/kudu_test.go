@@ -21,6 +21,7 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -176,15 +177,10 @@ func openLoose(t *testing.T, dir string) *Tablet {
 		sets = append(sets, looseRowSet(t, filepath.Join(dir, "rowset-"+n), row.Schema, blocks, uint64(i),
 			about.RowSets[n]))
 	}
-	tab, err := Open(Options{RowSets: rowset.Options{Blocks: blocks}}, row, sets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tab.Check(t.Context(), func(m *rowset.Metadata, id block.ID, err error) {
+	tab := must.Get(Open(Options{RowSets: rowset.Options{Blocks: blocks}}, row, sets))(t)
+	must.Do(t, tab.Check(t.Context(), func(m *rowset.Metadata, id block.ID, err error) {
 		t.Errorf("rowset %d: %s: %v", m.ID, (*blocks)[id-1], err)
-	}, nil); err != nil {
-		t.Fatal(err)
-	}
+	}, nil))
 	return tab
 }
 
@@ -208,10 +204,7 @@ func looseSchema(t *testing.T, files []columnFile) *schema.Schema {
 		}
 		columns = append(columns, c)
 	}
-	s, err := schema.New(columns, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, keys))(t)
 	return s
 }
 
@@ -226,15 +219,10 @@ func looseDefault(t *testing.T, c *schema.Column, text json.RawMessage) []byte {
 		return []byte{0}
 	case c.Type.Variable():
 		var s string
-		if err := json.Unmarshal(text, &s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &s))
 		return []byte(s)
 	case c.Type == schema.Double:
-		f, err := strconv.ParseFloat(string(text), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(strconv.ParseFloat(string(text), 64))(t)
 		return int64Cell(int(math.Float64bits(f)))
 	}
 	n, err := strconv.Atoi(string(text))
@@ -277,15 +265,9 @@ func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks
 			*list.ids = append(*list.ids, blocks.add(name))
 		}
 	}
-	src, err := block.OpenFile(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(block.OpenFile(key))(t)
 	defer src.Close()
-	r, err := cfile.Open(src, cfile.ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(cfile.Open(src, cfile.ReaderOptions{}))(t)
 	m.Rows = r.Rows()
 	m.MinKey, _ = r.Metadata("min_key")
 	m.MaxKey, _ = r.Metadata("max_key")
@@ -294,19 +276,13 @@ func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks
 
 // looseRows returns the rows as of just before ts, as golden/kudu prints them.
 func looseRows(t *testing.T, tab *Tablet, snap mvcc.Snapshot) (out []string) {
-	v, err := tab.View(Snapshot{At: snap})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(tab.View(Snapshot{At: snap}))(t)
 	s := v.Schema
 	req := scan.Options{Schema: s}
 	for i := range s.Columns {
 		req.Columns = append(req.Columns, i)
 	}
-	it, err := v.Scan(req, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	it := must.Get(v.Scan(req, true))(t)
 	for it.Next() {
 		b := it.Batch()
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
@@ -324,9 +300,7 @@ func looseRows(t *testing.T, tab *Tablet, snap mvcc.Snapshot) (out []string) {
 			out = append(out, string(append(line, ']')))
 		}
 	}
-	if err := it.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, it.Close())
 	return out
 }
 
@@ -342,15 +316,10 @@ func readJSON(t *testing.T, name string, v any) {
 
 // textLines returns the lines of a file, decompressed.
 func textLines(t *testing.T, name string) (out []string) {
-	raw, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(name))(t)
 	var r io.Reader = bytes.NewReader(raw)
 	if strings.HasSuffix(name, ".gz") {
-		if r, err = gzip.NewReader(r); err != nil {
-			t.Fatal(err)
-		}
+		r = must.Get(gzip.NewReader(r))(t)
 	}
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)

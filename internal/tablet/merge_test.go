@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -79,9 +80,7 @@ func TestPoliciesThatFailAreReported(t *testing.T) {
 func TestMergeRefusesRowSetsThatAreGone(t *testing.T) {
 	w := threeRowSets(t)
 	old := compaction.Choice{RowSets: []uint64{1, 2}}
-	if err := w.tab.Merge(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.tab.Merge(t.Context(), old))
 	old.RowSets[0] = 3
 	if err := w.tab.Merge(t.Context(), old); !errors.Is(err, compaction.ErrNotFound) || len(w.events) != 2 ||
 		w.events[1].Err == nil {

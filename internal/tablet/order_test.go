@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/rowunion"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
@@ -38,15 +39,9 @@ func (s *searchedSet) Search(from int, key []byte) (int, error) {
 // newOpening scans the newest state. onOpen is called before a rowset is opened.
 func newOpening(w *testStore, o scan.Options, onOpen func(m *rowset.Metadata)) *opening {
 	w.t.Helper()
-	v, err := w.tab.View(latest)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	v := must.Get(w.tab.View(latest))(w.t)
 	o.Schema, o.Snapshot = v.Schema, v.snap
-	r, err := scan.NewRequest(o)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	r := must.Get(scan.NewRequest(o))(w.t)
 	op := &opening{}
 	op.Iterator = rowunion.InOrder(r, v.state.tree.Range(nil, o.Lower, o.Upper),
 		v.state.union().MemIterators(r), func(d *rowset.DiskRowSet, r *scan.Request) (scan.Iterator, error) {

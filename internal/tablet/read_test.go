@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/rowunion"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
@@ -120,9 +121,7 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 				a := r.IntN(5)
 				p := batch.Predicate{Column: "a", ID: 2, Type: schema.Int32, Op: batch.Eq,
 					Values: [][]byte{int32Cell(a)}}
-				if err := p.Prepare(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.Prepare())
 				req.Filter = batch.Test(p)
 				test = fmt.Sprintf(": %d ", a)
 			}
@@ -139,14 +138,8 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 				}
 			}
 			ordered := r.IntN(2) == 0
-			it, err := search(w.tab, req, at, ordered)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := readAll(it)
-			if err != nil {
-				t.Fatal(err)
-			}
+			it := must.Get(search(w.tab, req, at, ordered))(t)
+			got := must.Get(readAll(it))(t)
 			switch {
 			case !ordered:
 				slices.Sort(got)
@@ -163,10 +156,7 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 			}
 		}
 		for k := range pic {
-			trace, err := explain(w.tab, w.key(k), latest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			trace := must.Get(explain(w.tab, w.key(k), latest))(t)
 			found := trace.InMemory
 			for _, s := range trace.Steps {
 				if s.Live && (!s.Found || !s.Filter || found) {
@@ -205,17 +195,12 @@ func TestScanKeepsItsState(t *testing.T) {
 			w = w.reopened(0)
 			var its []scan.Iterator
 			for range 3 {
-				it, err := search(w.tab, scan.Options{Columns: allColumns},
-					Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				it := must.Get(search(w.tab, scan.Options{Columns: allColumns},
+					Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true))(t)
 				its = append(its, it)
 			}
 			w.mustCommit(w.op(Delete, 15, 0, ""), w.op(Upsert, 3, 77, "late"))
-			if err := upset(w); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, upset(w))
 			if err := w.m.Commit(noChange); err != nil { // frees the space of dead blocks
 				t.Fatal(err)
 			}
@@ -232,11 +217,8 @@ func TestScanKeepsItsState(t *testing.T) {
 // A compaction does not read the key index of a compound key and the bloom file, but readers of the
 // rowsets that it replaces may.
 func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
-	s, err := schema.New([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64},
-		{ID: 2, Name: "b", Type: schema.String}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64},
+		{ID: 2, Name: "b", Type: schema.String}}, 2))(t)
 	w := newTestStore(t, s)
 	key := func(a int, b string) []byte {
 		return w.tab.Schema().Encoder.AppendPrefix(nil, [][]byte{int64Cell(a), []byte(b)})
@@ -250,13 +232,9 @@ func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 		w.flush()
 	}
 	w = w.reopened(w.lsn + 1) // no file is open
-	it, err := search(w.tab, scan.Options{Columns: []int{0}, Lower: key(3, "u"), Upper: key(5, "text 1")}, latest, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.tab.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	it := must.Get(
+		search(w.tab, scan.Options{Columns: []int{0}, Lower: key(3, "u"), Upper: key(5, "text 1")}, latest, true))(t)
+	must.Get(w.tab.Compact(t.Context()))(t)
 	rows := 0
 	for it.Next() {
 		rows += it.Batch().Selected()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -26,15 +27,9 @@ var harderSchema = func() *schema.Schema {
 // infoOf returns the description of the file of a column in the first rowset.
 func (w *testStore) infoOf(col int) cfile.Info {
 	w.t.Helper()
-	st, err := w.tab.acquire()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	st := must.Get(w.tab.acquire())(w.t)
 	defer st.release()
-	f, err := st.tree.Sets[0].File(col)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	f := must.Get(st.tree.Sets[0].File(col))(w.t)
 	return f.Info()
 }
 
@@ -91,9 +86,7 @@ func TestRecompressKeepsTheRows(t *testing.T) {
 	w.reopened(0).checkRowsAtEveryTime(want)
 
 	w.flush()
-	if _, err := w.tab.CompactMajor(t.Context(), []string{"s"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.tab.CompactMajor(t.Context(), []string{"s"}))(t)
 	if i := w.infoOf(2); i.Compression != schema.LZ4 {
 		t.Errorf("a major compaction wrote %v", i.Compression)
 	}
@@ -108,10 +101,7 @@ func TestRecompressKeepsTheRows(t *testing.T) {
 func TestRecompressLeavesWhatItCannotImprove(t *testing.T) {
 	columns := slices.Clone(testSchema.Columns)
 	columns[2].Encoding = schema.Plain // a dictionary of one word would be left out
-	s, err := schema.New(columns, testSchema.Keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, testSchema.Keys))(t)
 	w := newTestStore(t, s)
 	w.mustCommit(w.op(Insert, 1, 1, "x"))
 	w.flush()
@@ -175,9 +165,7 @@ func TestRowSetsAtRest(t *testing.T) {
 	if n := recompressible(); n != 0 {
 		t.Errorf("%d columns with an update", n)
 	}
-	if _, err := w.tab.CompactMajor(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.tab.CompactMajor(t.Context(), nil))(t)
 	if n := recompressible(); n != 0 {
 		t.Errorf("%d columns, written now", n)
 	}

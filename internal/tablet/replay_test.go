@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
@@ -94,9 +95,7 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := start(t)
 			for _, s := range test.steps {
-				if err := w.replay(w.resolved(s.kind, s.k, 99, "new"), s.lsn); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.replay(w.resolved(s.kind, s.k, 99, "new"), s.lsn))
 			}
 			if got5, got6 := w.get(5, latest), w.get(6, latest); got5 != test.key5 || got6 != test.key6 {
 				t.Errorf("keys %q, %q, want %q, %q", got5, got6, test.key5, test.key6)
@@ -142,20 +141,14 @@ func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
 		return n
 	}
 	n := open()
-	if err := n.replay(n.resolved(change.Delete, 5, 0, ""), 4); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.replay(n.resolved(change.Delete, 5, 0, ""), 4))
 	for _, d := range n.tab.state.Load().tree.Sets {
 		if live, err := d.Live(0); err != nil || live != (d.Metadata().ID == future.ID) {
 			t.Errorf("rowset %d: live %t, %v", d.Metadata().ID, live, err)
 		}
 	}
-	if err := n.replay(n.resolved(change.Update, 5, 8, "second"), 9); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.replay(n.resolved(change.Update, 5, 9, "second"), 10); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.replay(n.resolved(change.Update, 5, 8, "second"), 9))
+	must.Do(t, n.replay(n.resolved(change.Update, 5, 9, "second"), 10))
 	if got := n.get(5, latest); got != `5: 9 "second" 7` {
 		t.Errorf("key 5 is %s", got)
 	}
@@ -204,9 +197,7 @@ func TestReplayRestoresEverySnapshot(t *testing.T) {
 			case 0:
 				w.flush()
 			case 1:
-				if _, err := w.tab.Compact(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(w.tab.Compact(context.Background()))(t)
 			case 2, 3:
 				w.compareAll(pic)
 				w.reopened(0).compareAll(pic)

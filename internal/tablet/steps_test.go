@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // A merge of overlapping rowsets takes several steps if they do not fit into memory, and gives the
@@ -29,17 +30,12 @@ func TestMergeInSteps(t *testing.T) {
 			most := int64(0)
 			var all []uint64
 			for _, d := range w.tab.state.Load().tree.Sets {
-				n, err := d.HistoriesBytes()
-				if err != nil {
-					t.Fatal(err)
-				}
+				n := must.Get(d.HistoriesBytes())(t)
 				most, all = max(most, n), append(all, d.Metadata().ID)
 			}
 			w.tab.opts.MergeBytes = int64(fit) * most
 			w.events = nil
-			if err := w.tab.Merge(t.Context(), compaction.Choice{RowSets: all, Why: "a test"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.tab.Merge(t.Context(), compaction.Choice{RowSets: all, Why: "a test"}))
 			if one := fit == 0 || fit >= sets; (len(w.events) == 1) != one {
 				t.Errorf("%d steps", len(w.events))
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -90,11 +91,8 @@ func newTestStore(t testing.TB, s *schema.Schema, changes ...func(*meta.Table)) 
 	for _, change := range changes {
 		change(row)
 	}
-	err := errors.Join(w.fs.Mkdir(worldDir), w.fs.SyncDir("/"),
-		blockmanager.Format(blockOptions(w.fs), []blockmanager.Row{{Key: meta.TableKey(3), Value: row.Encode()}}, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(w.fs.Mkdir(worldDir), w.fs.SyncDir("/"),
+		blockmanager.Format(blockOptions(w.fs), []blockmanager.Row{{Key: meta.TableKey(3), Value: row.Encode()}}, 1)))
 	w.open()
 	return w
 }
@@ -326,9 +324,7 @@ func (w *testStore) mustCommit(ops ...Op) {
 
 func (w *testStore) flush() {
 	w.t.Helper()
-	if _, err := w.tab.Flush(context.Background()); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(w.tab.Flush(context.Background()))(w.t)
 }
 
 var latest = Snapshot{At: mvcc.Everything, Latest: true}
@@ -337,10 +333,7 @@ var latest = Snapshot{At: mvcc.Everything, Latest: true}
 func (w *testStore) get(k int, at Snapshot) string {
 	w.t.Helper()
 	cells := make([][]byte, len(allColumns))
-	found, err := get(w.tab, w.key(k), at, allColumns, cells)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	found := must.Get(get(w.tab, w.key(k), at, allColumns, cells))(w.t)
 	if !found {
 		return ""
 	}
@@ -361,14 +354,8 @@ func rowText(cells [][]byte) string {
 // scan returns all rows as text, in the order of the scan.
 func (w *testStore) scan(at Snapshot, ordered bool) []string {
 	w.t.Helper()
-	it, err := search(w.tab, scan.Options{Columns: allColumns}, at, ordered)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	rows, err := readAll(it)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	it := must.Get(search(w.tab, scan.Options{Columns: allColumns}, at, ordered))(w.t)
+	rows := must.Get(readAll(it))(w.t)
 	return rows
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -384,15 +385,12 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 }
 
 func TestKeyTextIsJSON(t *testing.T) {
-	s, err := schema.New([]schema.Column{{Name: "i", Type: schema.Int8}, {Name: `q"`, Type: schema.String},
+	s := must.Get(schema.New([]schema.Column{{Name: "i", Type: schema.Int8}, {Name: `q"`, Type: schema.String},
 		{Name: "b", Type: schema.Binary},
 		{Name: "d", Type: schema.Date}, {Name: "m", Type: schema.Decimal32, Precision: 5, Scale: 2},
 		{Name: "u", Type: schema.Uint16},
 		{Name: "t", Type: schema.Timestamp}, {Name: "w", Type: schema.Int128},
-		{Name: "z", Type: schema.Decimal32, Precision: 5}}, 9)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "z", Type: schema.Decimal32, Precision: 5}}, 9))(t)
 	w := newTestStore(t, s)
 	key := w.tab.Schema().Encoder.AppendKey(nil,
 		[][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
@@ -448,10 +446,7 @@ func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 	w.mustCommit(w.op(Insert, 1, 1, "x"))
 	w.flush()
 	w.mustCommit(w.op(Update, 1, 2, "x"))
-	all, err := w.tab.PrepareAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(w.tab.PrepareAll())(t)
 	if got, want := all.MaxTimestamp(), timestampOf(w.lsn); got != want {
 		t.Errorf("the newest change is at %v, want %v", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -23,7 +24,7 @@ func TestSyncOnAFullDiskKeepsRecordsAppendedMeanwhile(t *testing.T) {
 		add := func(n int, write func([]byte) (lsn.LSN, error)) {
 			payloads = append(payloads, text(len(payloads), n))
 			_, err := write([]byte(payloads[len(payloads)-1]))
-			must(t, err)
+			must.Do(t, err)
 		}
 		write := l.Append
 		if later {
@@ -40,15 +41,15 @@ func TestSyncOnAFullDiskKeepsRecordsAppendedMeanwhile(t *testing.T) {
 			add(300, write)
 			return fmt.Errorf("test: %w", fault.ErrNoSpace)
 		})
-		must(t, l.Sync(1))
-		must(t, l.Sync(2))
+		must.Do(t, l.Sync(1))
+		must.Do(t, l.Sync(2))
 		for range 4 {
 			add(100, l.AppendLater)
-			must(t, l.Sync(lsn.LSN(len(payloads))))
+			must.Do(t, l.Sync(lsn.LSN(len(payloads))))
 		}
 		o.FS = m.Crash()
 		_, got, err := replay(o, 1)
-		must(t, err)
+		must.Do(t, err)
 		for i, p := range payloads {
 			if got[lsn.LSN(i+1)] != p {
 				t.Errorf("later %v: LSN %d is lost", later, i+1)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -28,7 +29,7 @@ func aheadLog(t testing.TB, m vfs.FS) (*Log, []string) {
 	for i := range 10 {
 		payloads = append(payloads, text(i, 10+5*i))
 		appendAll(t, l, payloads[i])
-		must(t, l.Sync(lsn.LSN(i+1)))
+		must.Do(t, l.Sync(lsn.LSN(i+1)))
 	}
 	if _, spare := l.Spare(); spare < 100 {
 		t.Fatalf("%d bytes are written ahead", spare)
@@ -74,7 +75,7 @@ func TestSyncedRecordsAreWrittenOverZeros(t *testing.T) {
 	grown := 0
 	for i := range 100 {
 		appendAll(t, l, text(i, 20))
-		must(t, l.Sync(l.Next()-1))
+		must.Do(t, l.Sync(l.Next()-1))
 		if n := int64(len(readFile(t, m, segmentPath(1)))); n > size {
 			size, grown = n, grown+1
 		}
@@ -82,7 +83,7 @@ func TestSyncedRecordsAreWrittenOverZeros(t *testing.T) {
 	if grown == 0 || grown > 30 || writes < 100+grown || writes > 100+2*grown { // zeros are written page by page
 		t.Errorf("100 records: the file grew %d times, %d writes", grown, writes)
 	}
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	content := readFile(t, m.Crash(), segmentPath(1))
 	if _, spare := l.Spare(); int64(len(content)) != l.Bytes() || spare != 0 {
 		t.Errorf("closed: the file has %d bytes, %d of records, %d ahead", len(content), l.Bytes(), spare)
@@ -103,7 +104,7 @@ func TestNoZerosAheadWithoutSyncs(t *testing.T) {
 			t.Fatalf("record %d: %d bytes ahead", i, spare)
 		}
 		if i%50 == 0 {
-			must(t, l.Sync(lsn.LSN(i+1)))
+			must.Do(t, l.Sync(lsn.LSN(i+1)))
 		}
 	}
 }
@@ -115,7 +116,7 @@ func TestRepairCutsZerosOfKilledWriter(t *testing.T) {
 	_, spare := l.Spare()
 	v := m.Clone()
 	tail, got, err := replay(small(v), 1)
-	must(t, err)
+	must.Do(t, err)
 	r := tail.Report()
 	if name, bytes := tail.Spare(); len(got) != 10 || r.TornBytes != 0 || r.SpareBytes != spare || r.Clean ||
 		r.Bytes != l.Bytes() ||
@@ -123,7 +124,7 @@ func TestRepairCutsZerosOfKilledWriter(t *testing.T) {
 		t.Errorf("%d records, report %+v, %d bytes of %s ahead", len(got), r, bytes, name)
 	}
 	next, err := tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	if n := int64(len(readFile(t, v.Crash(), segmentPath(1)))); n != l.Bytes() || next.Bytes() != n {
 		t.Errorf("%d bytes after repair, want %d", n, l.Bytes())
 	}
@@ -145,7 +146,7 @@ func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 		copy(content[end:end+n], bytes.Repeat([]byte{0, 7}, 30))
 		writeFile(t, v, segmentPath(1), content)
 		tail, _, err := replay(small(v), 1)
-		must(t, err)
+		must.Do(t, err)
 		want := n / 2 * 2
 		if r := tail.Report(); r.TornBytes != want || want > 0 && r.TornFile != segmentName(1) ||
 			r.SpareBytes != int64(len(content))-end-want {
@@ -224,7 +225,7 @@ func TestZerosAfterFooter(t *testing.T) {
 			continue
 		}
 		tail, got, err := replay(small(v), 1)
-		must(t, err)
+		must.Do(t, err)
 		if r := tail.Report(); len(got) != 30 || tail.foot == nil || r.TornBytes != 0 || r.SpareBytes != 333 ||
 			r.Clean {
 			t.Errorf("%d records, report %+v", len(got), r)
@@ -233,8 +234,8 @@ func TestZerosAfterFooter(t *testing.T) {
 			t.Errorf("Verify finds %q", f)
 		}
 		l, err := tail.Repair(nil)
-		must(t, err)
-		must(t, l.Close())
+		must.Do(t, err)
+		must.Do(t, l.Close())
 		if after := readFile(t, v.Crash(), segmentPath(number)); !bytes.Equal(after, whole) {
 			t.Errorf("%d bytes after repair, want %d", len(after), len(whole))
 		}
@@ -263,12 +264,12 @@ func TestFullDiskPreventsWritingAhead(t *testing.T) {
 		if _, spare := l.Spare(); spare != 0 || int64(len(readFile(t, m, segmentPath(1)))) != l.Bytes() {
 			t.Fatalf("record %d: %d bytes ahead, the file has %d", i, spare, len(readFile(t, m, segmentPath(1))))
 		}
-		must(t, l.Sync(lsn.LSN(i+1)))
+		must.Do(t, l.Sync(lsn.LSN(i+1)))
 	}
 	if writes != 21 {
 		t.Errorf("%d writes for 20 records: not tried, or more than once in a segment", writes)
 	}
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	if _, got, err := replay(small(m.Crash()), 1); err != nil || len(got) != 20 {
 		t.Errorf("%d records, %v", len(got), err)
 	}
@@ -294,7 +295,7 @@ func TestFailedWriteAheadPoisons(t *testing.T) {
 		return nil
 	})
 	l.ahead.end.Store(l.at.off)
-	must(t, l.Sync(10))
+	must.Do(t, l.Sync(10))
 	l.ahead.syncs -= 5
 	_, err := l.Append(nil)
 	wantIs(t, "Append", err, fault.ErrPoisoned)
@@ -336,7 +337,7 @@ func TestVerifyDuringAppendsFindsNothing(t *testing.T) {
 			write := func(records, size int) {
 				for i := range records {
 					appendAll(t, l, text(i, size))
-					must(t, l.Sync(l.Next()-1))
+					must.Do(t, l.Sync(l.Next()-1))
 				}
 			}
 			write(5, 20)
@@ -345,7 +346,7 @@ func TestVerifyDuringAppendsFindsNothing(t *testing.T) {
 					write(5, windowBytes/3)
 				}
 				if doing != "append" {
-					must(t, l.Close())
+					must.Do(t, l.Close())
 				}
 			}}
 			if f := verify(t, o, 1); f != nil {
@@ -375,7 +376,7 @@ func TestCrashWhileZerosAreCutOff(t *testing.T) {
 				}
 				for _, v := range left {
 					tail, _, err := replay(small(v), 1)
-					must(t, err)
+					must.Do(t, err)
 					if r := tail.Report(); r.TornBytes > footerLen || done && r.TornBytes+r.SpareBytes > 0 {
 						t.Errorf("%s, crash at operation %d, seed %d: report %+v", name, step, seed, r)
 					}
@@ -400,7 +401,7 @@ func TestSyncsWriteZerosDuringAppends(t *testing.T) {
 		ahead: aheadRules{syncs: 1 << 40, least: 3000, most: 9000, serve: 1, large: 1000}, windows: soonWindows}
 	l := create(t, o)
 	appendAll(t, l, text(0, 2000))
-	must(t, l.Sync(1))
+	must.Do(t, l.Sync(1))
 	if _, spare := l.Spare(); spare < 3000 {
 		t.Errorf("%d zeros after a sync of 2,000 bytes, want 3,000 at least", spare)
 	}
@@ -412,7 +413,7 @@ func TestSyncsWriteZerosDuringAppends(t *testing.T) {
 			case <-over:
 				return
 			default:
-				noError(t, l.Sync(l.Next()-1))
+				must.Do(t, l.Sync(l.Next()-1))
 			}
 		}
 	})
@@ -423,16 +424,16 @@ func TestSyncsWriteZerosDuringAppends(t *testing.T) {
 		payloads = append(payloads, p)
 		if i%3 == 0 {
 			_, err := l.AppendLater([]byte(p))
-			must(t, err)
+			must.Do(t, err)
 		} else {
 			appendAll(t, l, p)
 		}
 	}
 	close(over)
 	syncing.Wait()
-	must(t, l.Sync(l.Next()-1))
+	must.Do(t, l.Sync(l.Next()-1))
 	_, got, err := replay(small(m.Crash()), 1)
-	must(t, err)
+	must.Do(t, err)
 	for i, p := range payloads {
 		if got[lsn.LSN(i+1)] != p {
 			t.Fatalf("LSN %d: other bytes than were appended", i+1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -21,12 +22,12 @@ func BenchmarkAppend(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					lsn, err := l.Append(payload)
-					must(b, err)
+					must.Do(b, err)
 					if sync {
-						must(b, l.Sync(lsn))
+						must.Do(b, l.Sync(lsn))
 					}
 					if lsn%64 == 0 {
-						must(b, l.Release(lsn))
+						must.Do(b, l.Release(lsn))
 					}
 				}
 			})
@@ -44,7 +45,7 @@ func BenchmarkEncode(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				_, err := l.Append(payload)
-				must(b, err)
+				must.Do(b, err)
 			}
 		})
 	}
@@ -59,13 +60,13 @@ func BenchmarkReplay(b *testing.B) {
 			for range (16 << 20) / size {
 				appendAll(b, l, string(payload))
 			}
-			must(b, l.Close())
+			must.Do(b, l.Close())
 			b.SetBytes(l.Bytes())
 			b.ReportAllocs()
 			sum := 0
 			for b.Loop() {
 				_, err := Replay(o, 1, func(_ lsn.LSN, p []byte) error { sum += len(p); return nil })
-				must(b, err)
+				must.Do(b, err)
 			}
 			if sum == 0 {
 				b.Error("nothing was read")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
@@ -20,7 +21,7 @@ func closedLog(t testing.TB) (m *vfs.Mem, payloads []string) {
 	t.Helper()
 	m, payloads = damageLog(t)
 	l, _ := open(t, small(m), 1)
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	return m, payloads
 }
 
@@ -79,16 +80,16 @@ func TestEveryChangedByteOfClosedLogIsFound(t *testing.T) {
 				continue
 			}
 			tail, got, err := replay(small(v), 1)
-			must(t, err)
+			must.Do(t, err)
 			if r := tail.Report(); len(got) != 10 || r.TornBytes != footerLen || r.TornFile != segmentName(2) ||
 				r.Clean {
 				t.Errorf("%s: %d records, report %+v", what, len(got), r)
 			}
 			checkPrefix(t, what, v.Clone(), payloads, 10)
 			l, err := tail.Repair(nil)
-			must(t, err)
-			must(t, l.Close())
-			must(t, v.Remove(filepath.Join(testDir, tornName(2))))
+			must.Do(t, err)
+			must.Do(t, l.Close())
+			must.Do(t, v.Remove(filepath.Join(testDir, tornName(2))))
 			checkSame(t, what+", repaired and closed", snapshot(t, v), before)
 		}
 	}
@@ -133,21 +134,21 @@ func (h *history) flipAll(sum *flips) {
 	}
 	o := small(v)
 	tail, _, err := replay(o, h.logStart)
-	must(h.t, err)
+	must.Do(h.t, err)
 	segs, err := list(&o)
-	must(h.t, err)
+	must.Do(h.t, err)
 	for i := range segs {
 		newest := i == len(segs)-1
 		// Nothing says that the footer was durable, but the next header agrees with all records.
 		beforeEmpty := false
 		if i == len(segs)-2 {
 			info, err := v.Stat(o.path(segs[i+1].name))
-			must(h.t, err)
+			must.Do(h.t, err)
 			beforeEmpty = info.Size() == headerLen
 		}
 		content := readFile(h.t, v, o.path(segs[i].name))
 		f, err := v.Open(o.path(segs[i].name), true)
-		must(h.t, err)
+		must.Do(h.t, err)
 		stride := 7
 		if newest {
 			stride = 1
@@ -155,7 +156,7 @@ func (h *history) flipAll(sum *flips) {
 		for off := h.rng.Intn(stride); off < len(content) && !h.t.Failed(); off += stride {
 			mask := byte(1 + h.rng.Intn(255))
 			_, err := f.WriteAt([]byte{content[off] ^ mask}, int64(off))
-			must(h.t, err)
+			must.Do(h.t, err)
 			isLeftover := slices.ContainsFunc(tail.plan.leftovers, func(s segment) bool {
 				return s.name == segs[i].name
 			})
@@ -176,9 +177,9 @@ func (h *history) flipAll(sum *flips) {
 				h.t.Errorf("%s byte %d mask %#02x: not noticed", segs[i].name, off, mask)
 			}
 			_, err = f.WriteAt(content[off:off+1], int64(off))
-			must(h.t, err)
+			must.Do(h.t, err)
 		}
-		must(h.t, f.Close())
+		must.Do(h.t, f.Close())
 	}
 }
 
@@ -232,7 +233,7 @@ func TestCloseAfterFullDisk(t *testing.T) {
 				m = m.Clone()
 				l, _ = open(t, small(m), 1)
 			}
-			must(t, l.Close())
+			must.Do(t, l.Close())
 			content := readFile(t, m, segmentPath(1))
 			for off := range len(content) - footerLen {
 				v := m.Clone()
@@ -249,10 +250,10 @@ func TestCloseAfterFullDisk(t *testing.T) {
 // removes no file on the way.
 func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
 	logs := map[string]func() *vfs.Mem{
-		"empty":   func() *vfs.Mem { m := emptyMem(t); must(t, create(t, small(m)).Close()); return m },
+		"empty":   func() *vfs.Mem { m := emptyMem(t); must.Do(t, create(t, small(m)).Close()); return m },
 		"two":     func() *vfs.Mem { m, _ := closedLog(t); return m },
 		"many":    func() *vfs.Mem { return manySegments(t) },
-		"nothing": func() *vfs.Mem { m := emptyMem(t); must(t, Create(small(m), 7)); return m },
+		"nothing": func() *vfs.Mem { m := emptyMem(t); must.Do(t, Create(small(m), 7)); return m },
 		"newest holds no record": func() *vfs.Mem {
 			m := emptyMem(t)
 			h := faultfs.New(m)
@@ -263,7 +264,7 @@ func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
 			_, err := l.Append([]byte("b"))
 			wantIs(t, "Append", err, fault.ErrNoSpace)
 			hook(h, nil)
-			must(t, l.Close())
+			must.Do(t, l.Close())
 			return m
 		},
 	}
@@ -285,7 +286,7 @@ func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
 				}
 				l, got := open(t, small(h), first)
 				size := l.Bytes()
-				must(t, l.Close())
+				must.Do(t, l.Close())
 				if l.Bytes() != size || l.Durable() != lsn.LSN(len(got))+first-1 {
 					t.Errorf("Bytes says %d, before Close %d; LSN %d is durable", l.Bytes(), size, l.Durable())
 				}
@@ -312,15 +313,15 @@ func TestFirstAppendAfterSealedSegmentBeginsTheNext(t *testing.T) {
 	before := snapshot(t, m)
 	l, _ := open(t, small(m), 1)
 	checkSame(t, "opened", snapshot(t, m), before)
-	must(t, l.Release(11)) // never the newest, though none of its records is needed
+	must.Do(t, l.Release(11)) // never the newest, though none of its records is needed
 	delete(before, segmentName(1))
 	checkSame(t, "released", snapshot(t, m), before)
 	lsn, err := l.Append([]byte("next"))
-	must(t, err)
+	must.Do(t, err)
 	if lsn != 11 {
 		t.Errorf("LSN %d", lsn)
 	}
-	must(t, l.Sync(lsn))
+	must.Do(t, l.Sync(lsn))
 	after := snapshot(t, m.Crash())
 	if after[segmentName(2)] != before[segmentName(2)] || len(after[segmentName(3)]) != headerLen+frameLen+8 {
 		t.Errorf("%d bytes in segment 3", len(after[segmentName(3)]))
@@ -332,7 +333,7 @@ func TestFirstAppendAfterSealedSegmentBeginsTheNext(t *testing.T) {
 	if err != nil || len(got) != 7 || got[11] != "next" || got[10] != payloads[9] {
 		t.Errorf("%d records, %v", len(got), err)
 	}
-	must(t, l.Release(11))
+	must.Do(t, l.Release(11))
 	if _, err := m.Stat(segmentPath(2)); err == nil {
 		t.Error("the closed segment cannot be released")
 	}
@@ -348,7 +349,7 @@ func TestCrashWhileClosing(t *testing.T) {
 			h := faultfs.New(m)
 			l := create(t, small(h))
 			appendAll(t, l, text(0, 30))
-			must(t, l.Sync(1))
+			must.Do(t, l.Sync(1))
 			appendAll(t, l, text(1, 100), text(2, 0))
 			var ops []string
 			var killed, cut, part *vfs.Mem
@@ -363,7 +364,7 @@ func TestCrashWhileClosing(t *testing.T) {
 			})
 			err := l.Close()
 			if what == "nothing" {
-				must(t, err)
+				must.Do(t, err)
 				if fmt.Sprint(ops) != "[sync write sync]" {
 					t.Fatalf("Close does %v", ops)
 				}
@@ -373,7 +374,7 @@ func TestCrashWhileClosing(t *testing.T) {
 			}
 			for i, v := range []*vfs.Mem{killed, cut, part} {
 				tail, got, err := replay(small(v), 1)
-				must(t, err)
+				must.Do(t, err)
 				if step == 0 && i > 0 {
 					if len(got) < 1 {
 						t.Errorf("seed %d: power cut before the first sync: %d records", seed, len(got))
@@ -387,8 +388,8 @@ func TestCrashWhileClosing(t *testing.T) {
 					t.Errorf("seed %d: crash before %s: %d torn bytes", seed, what, torn)
 				}
 				l, err := tail.Repair(nil)
-				must(t, err)
-				must(t, l.Close())
+				must.Do(t, err)
+				must.Do(t, l.Close())
 				tail, got, err = replay(small(v.Crash()), 1)
 				if err != nil || len(got) != 3 || !tail.Report().Clean || tail.foot == nil {
 					t.Errorf("seed %d: repaired and closed: %d records, %v", seed, len(got), err)
@@ -417,7 +418,7 @@ func TestFullDiskWhileClosing(t *testing.T) {
 	if len(got) != 2 {
 		t.Errorf("%d records", len(got))
 	}
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	if tail, _, err := replay(small(m.Crash()), 1); err != nil || tail.foot == nil || tail.foot.durable != 2 {
 		t.Errorf("the segment is not sealed, %v", err)
 	}
@@ -429,14 +430,14 @@ func TestShortSessionsShareASegment(t *testing.T) {
 	const sessions = 40
 	m := emptyMem(t)
 	o := Options{FS: m, Dir: testDir, Instance: exampleInstance}
-	must(t, create(t, o).Close())
+	must.Do(t, create(t, o).Close())
 	for i := range sessions {
 		l, got := open(t, o, 1)
 		if len(got) != i {
 			t.Fatalf("session %d: %d records", i, len(got))
 		}
 		lsn, err := l.Append([]byte(text(i, 50)))
-		must(t, err)
+		must.Do(t, err)
 		for seed := range int64(8) {
 			after := torn(t, rand.New(rand.NewSource(seed)), m)
 			cut := o
@@ -446,11 +447,11 @@ func TestShortSessionsShareASegment(t *testing.T) {
 				t.Fatalf("session %d, cut %d: %d records, %v", i, seed, len(got), err)
 			}
 		}
-		must(t, l.Sync(lsn))
-		must(t, l.Close())
+		must.Do(t, l.Sync(lsn))
+		must.Do(t, l.Close())
 	}
 	names, err := m.List(testDir)
-	must(t, err)
+	must.Do(t, err)
 	if len(names) != 1 {
 		t.Errorf("%d sessions left %q", sessions, names)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
@@ -85,7 +86,7 @@ func newHistory(t *testing.T, seed int64) *history {
 	if seed%3 > 0 {
 		h.windows = soonWindows
 	}
-	must(t, Create(h.options(h.mem), 1))
+	must.Do(t, Create(h.options(h.mem), 1))
 	h.start()
 	return h
 }
@@ -283,7 +284,7 @@ func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
 			v := killed.Clone()
 			h := faultfs.New(v)
 			tail, _, err := replay(small(h), 4) // everything but the end of the log is unused
-			must(t, err)
+			must.Do(t, err)
 			hook(h, crashAt(step, nil))
 			_, err = tail.Repair(nil)
 			done = err == nil
@@ -322,7 +323,7 @@ func killedWhileRolling(t *testing.T, n int) (killed *vfs.Mem) {
 	l := create(t, small(h))
 	appendAll(t, l, text(0, 50), text(1, 50))
 	appendToNext(t, l, text(2, 50))
-	must(t, l.Sync(3))
+	must.Do(t, l.Sync(3))
 	hook(h, crashAt(n, func() { killed = m.Clone() }))
 	l.o.SegmentBytes = 1
 	if _, err := l.Append([]byte("next")); err == nil {
@@ -340,9 +341,9 @@ func checkGoesOn(t *testing.T, what string, v *vfs.Mem) {
 		return
 	}
 	l, err := tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	appendAll(t, l, "x")
-	must(t, l.Sync(4))
+	must.Do(t, l.Sync(4))
 	if _, got, err := replay(small(v.Crash()), 4); err != nil || got[4] != "x" {
 		t.Errorf("%s: then %d records, %v", what, len(got), err)
 	}
@@ -366,12 +367,12 @@ func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {
 	v := &rangeFS{FS: m.Clone()}
 	before := readFile(t, v.FS, segmentPath(1))
 	tail, got, err := replay(small(v), 1)
-	must(t, err)
+	must.Do(t, err)
 	if len(got) != 3 {
 		t.Fatalf("%d records", len(got))
 	}
 	l, err = tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	if l.Durable() != 3 {
 		t.Errorf("LSN %d counts as durable", l.Durable())
 	}

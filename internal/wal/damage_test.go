@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -29,7 +30,7 @@ func damageLog(t testing.TB) (m *vfs.Mem, payloads []string) {
 			appendAll(t, l, payloads[i])
 		}
 		if i == 6 {
-			must(t, l.Sync(7))
+			must.Do(t, l.Sync(7))
 		}
 	}
 	return m.Clone(), payloads
@@ -55,9 +56,9 @@ func recordRanges(t testing.TB, v vfs.FS, number uint64) map[lsn.LSN]recordRange
 	t.Helper()
 	o := small(v)
 	segs, err := survey(&o)
-	must(t, err)
+	must.Do(t, err)
 	r, err := openReader(&o, &segs[number-1])
-	must(t, err)
+	must.Do(t, err)
 	defer r.close()
 	out := map[lsn.LSN]recordRange{}
 	for {
@@ -67,7 +68,7 @@ func recordRanges(t testing.TB, v vfs.FS, number uint64) map[lsn.LSN]recordRange
 			return out
 		}
 		b, err := r.read(from, frameLen)
-		must(t, err)
+		must.Do(t, err)
 		f, _ := parseFrame(b, number, r.seed)
 		out[lsn] = recordRange{from, r.at.off, f.durable}
 	}
@@ -95,7 +96,7 @@ func checkPrefix(t *testing.T, what string, v *vfs.Mem, payloads []string, last 
 	}
 	l, _ := open(t, small(v), 1)
 	appendAll(t, l, "next")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	if _, got, err := replay(small(v.Crash()), 1); err != nil || len(got) != last+1 || got[lsn.LSN(last+1)] != "next" {
 		t.Errorf("%s: after repair %d records, %v", what, len(got), err)
 	}
@@ -122,7 +123,7 @@ func checkRepaired(t *testing.T, what string, v *vfs.Mem, proven bool, payloads 
 		t.Errorf("%s: Verify finds %q", what, f)
 	}
 	l, err := tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	l.Poison(errors.New("nothing more is written"))
 	l.Close()
 	checkSame(t, what+", repaired", snapshot(t, v), before)
@@ -217,20 +218,20 @@ func TestDamageBelowLogStartDoesNotMatter(t *testing.T) {
 	m, payloads := damageLog(t)
 	damaged := m.Clone()
 	f, err := damaged.Open(segmentPath(1), true)
-	must(t, err)
+	must.Do(t, err)
 	_, err = f.WriteAt([]byte("junk"), 0)
-	must(t, err)
-	must(t, f.Close())
+	must.Do(t, err)
+	must.Do(t, f.Close())
 	tail, _, err := replay(small(damaged), 5)
-	must(t, err)
+	must.Do(t, err)
 	_, err = tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := damaged.Crash().Stat(segmentPath(1)); err == nil {
 		t.Error("the leftover is still there after repair")
 	}
 	writeFile(t, m, segmentPath(1), []byte("junk"))
 	tail, got, err := replay(small(m), 5)
-	must(t, err)
+	must.Do(t, err)
 	if len(got) != 6 || got[5] != payloads[4] {
 		t.Errorf("%d records", len(got))
 	}
@@ -242,7 +243,7 @@ func TestDamageBelowLogStartDoesNotMatter(t *testing.T) {
 	}
 	checkRefused(t, "needed", m, 4)
 	_, err = tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := m.Crash().Stat(segmentPath(1)); err != nil {
 		t.Errorf("a file that is no segment of the log: %v", err)
 	}
@@ -260,7 +261,7 @@ func manySegments(t testing.TB) *vfs.Mem {
 			appendAll(t, l, text(i, 20))
 		}
 	}
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	return m
 }
 
@@ -268,7 +269,7 @@ func TestGapsMatterFromLogStartOn(t *testing.T) {
 	m := manySegments(t)
 	for number := uint64(1); number <= 5; number++ { // without the sixth nothing proves that the fifth existed
 		v := m.Clone()
-		must(t, v.Remove(segmentPath(number)))
+		must.Do(t, v.Remove(segmentPath(number)))
 		end := lsn.LSN(number * 5) // last LSN of the missing segment
 		for logStart := lsn.LSN(1); logStart <= 31; logStart++ {
 			what := fmt.Sprintf("segment %d is missing, log start %d", number, logStart)
@@ -287,7 +288,7 @@ func TestGapsMatterFromLogStartOn(t *testing.T) {
 	}
 	checkRefused(t, "log ends before log start", m, 32)
 	v := m.Clone()
-	must(t, v.Remove(segmentPath(6)))
+	must.Do(t, v.Remove(segmentPath(6)))
 	checkRefused(t, "newest is missing", v, 27)
 }
 
@@ -333,7 +334,7 @@ func TestWrongSegmentsAreRefused(t *testing.T) {
 			appendAll(t, l, text(i, 20))
 		}
 	}
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	// Same instance, same numbers, different payloads.
 	twin := emptyMem(t)
 	l = create(t, small(twin))
@@ -344,7 +345,7 @@ func TestWrongSegmentsAreRefused(t *testing.T) {
 			appendAll(t, l, text(100+i, 20))
 		}
 	}
-	must(t, l.Close())
+	must.Do(t, l.Close())
 
 	for number := uint64(1); number <= 6; number++ {
 		v := m.Clone()
@@ -373,12 +374,12 @@ func TestUnfinishedNewestFileIsRemoved(t *testing.T) {
 	m := manySegments(t)
 	head := readFile(t, m, segmentPath(6))[:headerLen]
 	sealed := m.Clone()
-	must(t, sealed.Remove(segmentPath(6)))
+	must.Do(t, sealed.Remove(segmentPath(6)))
 	for n := range headerLen {
 		v := sealed.Clone()
 		writeFile(t, v, segmentPath(6), head[:n])
 		tail, got, err := replay(small(v), 1)
-		must(t, err)
+		must.Do(t, err)
 		if r := tail.Report(); len(got) != 25 || r.Clean || r.Leftovers != 1 || r.TornBytes != 0 {
 			t.Fatalf("%d bytes: %d records, report %+v", n, len(got), r)
 		}
@@ -386,9 +387,9 @@ func TestUnfinishedNewestFileIsRemoved(t *testing.T) {
 			t.Errorf("%d bytes: Verify finds %q", n, f)
 		}
 		l, err := tail.Repair(nil)
-		must(t, err)
+		must.Do(t, err)
 		appendAll(t, l, "x")
-		must(t, l.Close())
+		must.Do(t, l.Close())
 		tail, got, err = replay(small(v.Crash()), 1)
 		if err != nil || got[26] != "x" || !tail.Report().Clean {
 			t.Fatalf("%d bytes: after repair %d records, %v", n, len(got), err)
@@ -407,13 +408,13 @@ func TestTornTailIsKeptThenCut(t *testing.T) {
 	writeFile(t, m, segmentPath(2), junk)
 	writeFile(t, m, testDir+"/"+tornName(2), []byte("older"))
 	tail, _, err := replay(small(m), 1)
-	must(t, err)
+	must.Do(t, err)
 	if r := tail.Report(); r.TornBytes != 400000 || r.TornFile != segmentName(2) || r.Clean || r.Records != 8 ||
 		r.Frames != 12 {
 		t.Errorf("report %+v", r)
 	}
 	_, err = tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	if kept := readFile(t, m.Crash(), testDir+"/"+tornName(2)); string(kept) != strings.Repeat("junk", 100000) {
 		t.Errorf("%d bytes are kept", len(kept))
 	}
@@ -430,7 +431,7 @@ func TestFramesInsideATornPayloadAreIgnored(t *testing.T) {
 	l := create(t, o)
 	for i := range 5 {
 		appendAll(t, l, text(i, 10))
-		must(t, l.Sync(lsn.LSN(i+1)))
+		must.Do(t, l.Sync(lsn.LSN(i+1)))
 	}
 	image := readFile(t, o.FS, segmentPath(1))
 	appendAll(t, l, string(image[headerLen:]))
@@ -467,10 +468,10 @@ func TestReplayWritesNothing(t *testing.T) {
 		return nil
 	})
 	_, _, err := replay(small(h), 1) // segment 3 was begun, and nothing written to it, before 2 was sealed
-	must(t, err)
-	must(t, m.Remove(segmentPath(3)))
+	must.Do(t, err)
+	must.Do(t, m.Remove(segmentPath(3)))
 	_, _, err = replay(small(h), 6)
-	must(t, err)
+	must.Do(t, err)
 }
 
 // A record that did not fit on the disk is cut off again; a power cut may undo the cut, but not the
@@ -480,16 +481,16 @@ func TestBytesAfterNewestFooterAreTornTail(t *testing.T) {
 	content := append(readFile(t, m, segmentPath(5)), "rest of a record that did not fit"...)
 	writeFile(t, m, segmentPath(5), content)
 	checkRefused(t, "not the newest", m, 1)
-	must(t, m.Remove(segmentPath(6)))
+	must.Do(t, m.Remove(segmentPath(6)))
 	tail, got, err := replay(small(m), 1)
-	must(t, err)
+	must.Do(t, err)
 	if r := tail.Report(); len(got) != 25 || r.TornBytes != footerLen+33 {
 		t.Errorf("%d records, report %+v", len(got), r)
 	}
 	l, err := tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	appendAll(t, l, "x")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	if _, got, err = replay(small(m.Crash()), 1); err != nil || got[26] != "x" {
 		t.Errorf("after repair %d records, %v", len(got), err)
 	}
@@ -505,7 +506,7 @@ func TestInterruptedRepairKeepsTornTail(t *testing.T) {
 		v := m.Clone()
 		h := faultfs.New(v)
 		tail, _, err := replay(small(h), 1)
-		must(t, err)
+		must.Do(t, err)
 		left := steps
 		hook(h, func(op, name string) error {
 			if left--; left < 0 {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestDumpEqualsGoldenFile compares dumps with testdata; ORIBI_REWRITE=1 writes these anew.
@@ -13,11 +15,11 @@ func TestDumpEqualsGoldenFile(t *testing.T) {
 	o := small(emptyMem(t))
 	l := create(t, o)
 	appendAll(t, l, "hello")
-	must(t, l.Sync(1))
+	must.Do(t, l.Sync(1))
 	appendAll(t, l, "", "a record that is a little longer than one frame may be: 64 bytes!")
-	must(t, l.Sync(3))
+	must.Do(t, l.Sync(3))
 	appendToNext(t, l, "next segment")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	sealed, newest := readFile(t, o.FS, segmentPath(1)), readFile(t, o.FS, segmentPath(2))
 	damaged := bytes.Clone(sealed)
 	damaged[headerLen+frameLen+1] ^= 1              // payload of LSN 1
@@ -30,14 +32,14 @@ func TestDumpEqualsGoldenFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			must(t, Dump(&out, data))
+			must.Do(t, Dump(&out, data))
 			golden := filepath.Join("testdata", name+".dump")
 			if os.Getenv("ORIBI_REWRITE") != "" {
-				must(t, os.MkdirAll("testdata", 0o755))
-				must(t, os.WriteFile(golden, out.Bytes(), 0o644))
+				must.Do(t, os.MkdirAll("testdata", 0o755))
+				must.Do(t, os.WriteFile(golden, out.Bytes(), 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			must(t, err)
+			must.Do(t, err)
 			if !bytes.Equal(out.Bytes(), want) {
 				t.Errorf("the dump differs from %s:\n%s", golden, out.Bytes())
 			}

@@ -10,16 +10,14 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 var exampleInstance = [16]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 	return b
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // FuzzSegment makes the newest of two segments from the input. Replay opens the log or returns
@@ -29,7 +30,7 @@ func FuzzSegment(f *testing.F) {
 	fuzztest.Run(f, func(t *testing.T, data []byte) {
 		v := m.Clone()
 		writeFile(t, v, segmentPath(2), data)
-		must(t, Dump(io.Discard, data))
+		must.Do(t, Dump(io.Discard, data))
 		tail, want, err := replay(small(v), 1)
 		findings := verify(t, small(v), 1)
 		if err != nil {
@@ -45,11 +46,11 @@ func FuzzSegment(f *testing.F) {
 			t.Errorf("Verify finds %q, Repair repaired %d bits", findings, repaired)
 		}
 		l, err := tail.Repair(nil)
-		must(t, err)
+		must.Do(t, err)
 		appendAll(t, l, "next")
-		must(t, l.Close())
+		must.Do(t, l.Close())
 		_, got, err := replay(small(v.Crash()), 1)
-		must(t, err)
+		must.Do(t, err)
 		if len(got) != len(want)+1 {
 			t.Errorf("%d records after repair and one more, %d before", len(got), len(want))
 		}

@@ -2,6 +2,8 @@ package wal
 
 import (
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestLeadersWaitForAllWritersThatCome checks for how many writers a leader waits: for all that
@@ -56,5 +58,5 @@ func TestLeadersWaitForAllWritersThatCome(t *testing.T) {
 
 	l.waiting = nil
 	l.pass()
-	must(t, l.Close())
+	must.Do(t, l.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -24,21 +25,6 @@ func small(v vfs.FS) Options {
 		windows: noWindows}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// noError is must for goroutines other than the test's own, which must not end the test.
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 func wantIs(t testing.TB, what string, err, target error) {
 	t.Helper()
 	if !errors.Is(err, target) {
@@ -50,15 +36,15 @@ func wantIs(t testing.TB, what string, err, target error) {
 func emptyMem(t testing.TB) *vfs.Mem {
 	t.Helper()
 	m := vfs.NewMem()
-	must(t, m.Mkdir(testDir))
-	must(t, m.SyncDir("/"))
+	must.Do(t, m.Mkdir(testDir))
+	must.Do(t, m.SyncDir("/"))
 	return m
 }
 
 // create creates an empty log and opens it.
 func create(t testing.TB, o Options) *Log {
 	t.Helper()
-	must(t, Create(o, 1))
+	must.Do(t, Create(o, 1))
 	l, _ := open(t, o, 1)
 	return l
 }
@@ -67,9 +53,9 @@ func create(t testing.TB, o Options) *Log {
 func open(t testing.TB, o Options, logStart lsn.LSN) (*Log, records) {
 	t.Helper()
 	tail, got, err := replay(o, logStart)
-	must(t, err)
+	must.Do(t, err)
 	l, err := tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	return l, got
 }
 
@@ -96,7 +82,7 @@ func replay(o Options, logStart lsn.LSN) (*Tail, records, error) {
 // verify returns the findings as lines.
 func verify(t testing.TB, o Options, logStart lsn.LSN) (findings []string) {
 	t.Helper()
-	must(t, Verify(o, logStart, func(file string, off int64, problem string) {
+	must.Do(t, Verify(o, logStart, func(file string, off int64, problem string) {
 		findings = append(findings, fmt.Sprintf("%s: %d: %s", file, off, problem))
 	}))
 	return findings
@@ -106,7 +92,7 @@ func appendAll(t testing.TB, l *Log, payloads ...string) {
 	t.Helper()
 	for _, p := range payloads {
 		_, err := l.Append([]byte(p))
-		must(t, err)
+		must.Do(t, err)
 	}
 }
 
@@ -122,12 +108,12 @@ func segmentPath(number uint64) string { return filepath.Join(testDir, segmentNa
 func readFile(t testing.TB, v vfs.FS, name string) []byte {
 	t.Helper()
 	f, err := v.Open(name, false)
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close()
 	size, err := f.Size()
-	must(t, err)
+	must.Do(t, err)
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, size))
-	must(t, err)
+	must.Do(t, err)
 	return b
 }
 
@@ -135,7 +121,7 @@ func readFile(t testing.TB, v vfs.FS, name string) []byte {
 func snapshot(t testing.TB, v vfs.FS) map[string]string {
 	t.Helper()
 	names, err := v.List(testDir)
-	must(t, err)
+	must.Do(t, err)
 	out := map[string]string{}
 	for _, n := range names {
 		out[n] = string(readFile(t, v, filepath.Join(testDir, n)))
@@ -150,13 +136,13 @@ func writeFile(t testing.TB, v vfs.FS, name string, content []byte) {
 	if err != nil {
 		f, err = v.Create(name)
 	}
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close()
-	must(t, f.Truncate(0))
+	must.Do(t, f.Truncate(0))
 	_, err = f.WriteAt(content, 0)
-	must(t, err)
-	must(t, f.Sync())
-	must(t, v.SyncDir(filepath.Dir(name)))
+	must.Do(t, err)
+	must.Do(t, f.Sync())
+	must.Do(t, v.SyncDir(filepath.Dir(name)))
 }
 
 // hook makes fn be called before each call that changes the disk, with the last element of its

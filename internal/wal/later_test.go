@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -19,7 +20,7 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	for _, spare := l.Spare(); spare < 400; _, spare = l.Spare() {
 		payloads = append(payloads, "")
 		appendAll(t, l, "")
-		must(t, l.Sync(l.Next()-1))
+		must.Do(t, l.Sync(l.Next()-1))
 	}
 	n := len(payloads)
 	writes := 0
@@ -33,7 +34,7 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 		t.Helper()
 		payloads = append(payloads, text(serial, 10))
 		got, err := l.AppendLater([]byte(payloads[len(payloads)-1]))
-		must(t, err)
+		must.Do(t, err)
 		if got != lsn.LSN(len(payloads)) {
 			t.Fatalf("LSN %d for record %d", got, len(payloads))
 		}
@@ -44,7 +45,7 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 		t.Errorf("%d writes before the sync", writes)
 	}
 	checkPrefix(t, "killed before the sync", m.Clone(), payloads, n)
-	must(t, l.Sync(lsn.LSN(n+1)))
+	must.Do(t, l.Sync(lsn.LSN(n+1)))
 	if writes != 1 || l.Durable() != lsn.LSN(n+2) {
 		t.Errorf("%d writes, LSN %d is durable", writes, l.Durable())
 	}
@@ -56,7 +57,7 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	appendAll(t, l, "now")
 	checkPrefix(t, "killed after an Append", m.Clone(), payloads, n+4)
 	later(103)
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	checkPrefix(t, "closed", m.Crash(), payloads, n+5)
 }
 
@@ -66,9 +67,7 @@ func TestRecordsAfterZerosAreWrittenAtOnce(t *testing.T) {
 	m := emptyMem(t)
 	h := faultfs.New(m)
 	l := create(t, small(h))
-	if _, err := l.AppendLater([]byte("a")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.AppendLater([]byte("a")))(t)
 	checkPrefix(t, "killed", m.Clone(), []string{"a"}, 1)
 	hook(h, func(op, _ string) error {
 		if op == "write" {
@@ -94,9 +93,7 @@ func TestFailedWriteOfBufferedRecordsPoisons(t *testing.T) {
 		for _, cause := range []error{syscall.EIO, fault.ErrNoSpace} {
 			h := faultfs.New(emptyMem(t))
 			l, _ := aheadLog(t, h)
-			if _, err := l.AppendLater([]byte("a")); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.AppendLater([]byte("a")))(t)
 			hook(h, func(op, _ string) error {
 				if op == "write" {
 					return cause
@@ -138,8 +135,8 @@ func TestDurableIsCalledBeforeSyncReturns(t *testing.T) {
 				section.Lock()
 				lsn, err := l.AppendLater([]byte(text(w*100+i, 20)))
 				section.Unlock()
-				noError(t, err)
-				noError(t, l.Sync(lsn))
+				must.Do(t, err)
+				must.Do(t, l.Sync(lsn))
 				mu.Lock()
 				if durable < lsn {
 					t.Errorf("Sync(%d) returned, Durable was called with %d", lsn, durable)
@@ -149,7 +146,7 @@ func TestDurableIsCalledBeforeSyncReturns(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	if _, got, err := replay(o, 1); err != nil || len(got) != 400 {
 		t.Errorf("%d records, %v", len(got), err)
 	}

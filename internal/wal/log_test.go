@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
@@ -30,13 +31,13 @@ func TestReplayReturnsRecordsInOrder(t *testing.T) {
 			for i, n := range sizes {
 				p := text(i, n)
 				at, err := l.AppendParts([]byte(p[:n/3]), nil, []byte(p[n/3:]), nil)
-				must(t, err)
+				must.Do(t, err)
 				if at != lsn.LSN(i+1) || l.Next() != at+1 {
 					t.Fatalf("LSN %d, next %d", at, l.Next())
 				}
 				want[at] = p
 			}
-			must(t, l.Close())
+			must.Do(t, l.Close())
 			l, got := open(t, o, 0)
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("other records come back")
@@ -49,10 +50,10 @@ func TestReplayReturnsRecordsInOrder(t *testing.T) {
 			}
 			var bytes int64
 			segs, err := list(&o)
-			must(t, err)
+			must.Do(t, err)
 			for _, s := range segs {
 				info, err := o.FS.Stat(o.path(s.name))
-				must(t, err)
+				must.Do(t, err)
 				bytes += info.Size()
 			}
 			if l.Bytes() != bytes {
@@ -71,9 +72,9 @@ func TestSegmentsAreClosedAtTheirSize(t *testing.T) {
 	}
 	appendAll(t, l, text(0, 5000)) // longer than a segment
 	appendAll(t, l, "x")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	segs, err := survey(&o)
-	must(t, err)
+	must.Do(t, err)
 	for i, s := range segs {
 		if s.size > o.SegmentBytes && i != len(segs)-2 {
 			t.Errorf("segment %d of %d has %d bytes", s.number, len(segs), s.size)
@@ -86,7 +87,7 @@ func TestSegmentsAreClosedAtTheirSize(t *testing.T) {
 
 func TestCreateNeedsEmptyDirectory(t *testing.T) {
 	o := small(emptyMem(t))
-	must(t, Create(o, 5))
+	must.Do(t, Create(o, 5))
 	wantIs(t, "second Create", Create(o, 5), fs.ErrExist)
 	if err := Create(small(emptyMem(t)), 0); err == nil {
 		t.Error("LSN 0 as the first")
@@ -110,8 +111,8 @@ func TestRecordOfTooManyFramesIsRefused(t *testing.T) {
 	_, err := l.Append(make([]byte, maxParts+1))
 	wantIs(t, "Append", err, fault.ErrBatchTooLarge)
 	_, err = l.Append(make([]byte, maxParts))
-	must(t, err)
-	must(t, l.Close())
+	must.Do(t, err)
+	must.Do(t, l.Close())
 	if _, got := open(t, o, 1); len(got[1]) != maxParts {
 		t.Errorf("%d bytes come back", len(got[1]))
 	}
@@ -124,30 +125,30 @@ func TestReleaseUnlinksOnlyOldSegments(t *testing.T) {
 	for i := range 60 {
 		appendAll(t, l, text(i, 50))
 	}
-	must(t, l.Release(1))
-	must(t, l.Release(0))
+	must.Do(t, l.Release(1))
+	must.Do(t, l.Release(0))
 	before := l.Bytes()
-	must(t, l.Release(30))
+	must.Do(t, l.Release(30))
 	if l.Bytes() >= before {
 		t.Errorf("%d bytes, before it %d", l.Bytes(), before)
 	}
 	_, got, err := replay(o, 30)
-	must(t, err)
+	must.Do(t, err)
 	if len(got) != 31 {
 		t.Errorf("%d records from LSN 30 on", len(got))
 	}
 	_, _, err = replay(o, 1)
 	wantIs(t, "replay from 1", err, fault.ErrCorrupt)
-	must(t, l.Release(1<<60))
-	must(t, l.Sync(60)) // until now the segment before the newest may not be sealed
-	must(t, l.Release(1<<60))
+	must.Do(t, l.Release(1<<60))
+	must.Do(t, l.Sync(60)) // until now the segment before the newest may not be sealed
+	must.Do(t, l.Release(1<<60))
 	segs, err := list(&o)
-	must(t, err)
+	must.Do(t, err)
 	if len(segs) != 1 {
 		t.Errorf("%d segments left, want the newest", len(segs))
 	}
 	appendAll(t, l, "x")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	if l, _ := open(t, o, 61); l.Next() != 62 {
 		t.Errorf("LSNs go on with %d", l.Next())
 	}
@@ -157,8 +158,8 @@ func TestCallsAfterCloseReturnErrClosed(t *testing.T) {
 	m := emptyMem(t)
 	l := create(t, small(m))
 	appendAll(t, l, "x")
-	must(t, l.Close())
-	must(t, l.Close())
+	must.Do(t, l.Close())
+	must.Do(t, l.Close())
 	_, err := l.Append(nil)
 	wantIs(t, "Append", err, fault.ErrClosed)
 	wantIs(t, "Sync", l.Sync(1), fault.ErrClosed)
@@ -174,7 +175,7 @@ func TestFailedWriteOrSyncPoisonsForGood(t *testing.T) {
 			h := faultfs.New(emptyMem(t))
 			l := create(t, small(h))
 			appendAll(t, l, text(0, 400))
-			must(t, l.Sync(1))
+			must.Do(t, l.Sync(1))
 			hook(h, func(got, name string) error {
 				if got == op {
 					return syscall.EIO
@@ -183,7 +184,7 @@ func TestFailedWriteOrSyncPoisonsForGood(t *testing.T) {
 			})
 			_, err := l.Append([]byte(text(1, 400))) // needs a new segment
 			if strings.HasPrefix(op, "sync") {
-				must(t, err)
+				must.Do(t, err)
 				err = l.Sync(2) // seals the first
 			}
 			wantIs(t, "Append or Sync", err, fault.ErrPoisoned)
@@ -247,12 +248,12 @@ func TestOneSyncServesAllWaiters(t *testing.T) {
 		return nil
 	})
 	var wg sync.WaitGroup
-	wg.Go(func() { noError(t, l.Sync(1)) })
+	wg.Go(func() { must.Do(t, l.Sync(1)) })
 	<-started
 	for i := range 20 {
 		lsn, err := l.Append([]byte{byte(i)}) // is not held up by the sync
-		must(t, err)
-		wg.Go(func() { noError(t, l.Sync(lsn)) })
+		must.Do(t, err)
+		wg.Go(func() { must.Do(t, l.Sync(lsn)) })
 	}
 	if l.Durable() != 0 {
 		t.Errorf("LSN %d counts as durable while the first sync runs", l.Durable())
@@ -286,12 +287,12 @@ func TestSyncedRecordsSurvivePowerCutWithConcurrentWriters(t *testing.T) {
 				section.Lock()
 				lsn, err := l.Append([]byte(p))
 				section.Unlock()
-				noError(t, err)
+				must.Do(t, err)
 				if (w+i)%3 == 0 {
 					continue
 				}
 				want.Store(lsn, p)
-				noError(t, l.Sync(lsn))
+				must.Do(t, l.Sync(lsn))
 				if l.Durable() < lsn {
 					t.Errorf("Durable is %d after Sync(%d)", l.Durable(), lsn)
 				}
@@ -305,9 +306,9 @@ func TestSyncedRecordsSurvivePowerCutWithConcurrentWriters(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	_, got, err := replay(small(m.Crash()), 1)
-	must(t, err)
+	must.Do(t, err)
 	if len(got) != 8*n {
 		t.Errorf("%d records, want %d", len(got), 8*n)
 	}
@@ -330,24 +331,24 @@ func TestReleaseDuringAppendAndSync(t *testing.T) {
 			case <-done:
 				return
 			default:
-				noError(t, l.Release(l.Durable()))
+				must.Do(t, l.Release(l.Durable()))
 				l.Bytes()
 			}
 		}
 	})
 	for i := range 500 {
 		lsn, err := l.Append([]byte(text(i, 90)))
-		must(t, err)
+		must.Do(t, err)
 		if i%7 == 0 {
-			must(t, l.Sync(lsn))
+			must.Do(t, l.Sync(lsn))
 		}
 	}
 	close(done)
 	wg.Wait()
-	must(t, l.Release(500))
-	must(t, l.Close())
+	must.Do(t, l.Release(500))
+	must.Do(t, l.Close())
 	tail, got, err := replay(small(m), 500)
-	must(t, err)
+	must.Do(t, err)
 	if len(got) != 1 || tail.Last() != 500 {
 		t.Errorf("%d records, last LSN %d", len(got), tail.Last())
 	}
@@ -383,9 +384,7 @@ func TestFullDiskChangesNothing(t *testing.T) {
 			})
 			_, err := l.Append([]byte(next))
 			wantIs(t, "Append on a full disk", err, fault.ErrNoSpace)
-			if err := l.Poisoned(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.Poisoned())
 			if l.Next() != 2 {
 				t.Errorf("the next LSN is %d", l.Next())
 			}
@@ -397,9 +396,9 @@ func TestFullDiskChangesNothing(t *testing.T) {
 			if lsn != 2 || err != nil {
 				t.Fatalf("the second try: LSN %d, %v", lsn, err)
 			}
-			must(t, l.Close())
+			must.Do(t, l.Close())
 			_, got, err = replay(o, 1)
-			must(t, err)
+			must.Do(t, err)
 			if got[1] != first || got[2] != next || len(got) != 2 {
 				t.Error("other records come back")
 			}
@@ -435,11 +434,11 @@ func TestSmallAppendIsOneWriteWithoutAllocation(t *testing.T) {
 	o := small(h)
 	o.SegmentBytes = 1 << 30
 	o.FrameBytes = 1 << 20
-	must(t, Create(o, 1))
+	must.Do(t, Create(o, 1))
 	tail, _, err := replay(o, 1)
-	must(t, err)
+	must.Do(t, err)
 	l, err := tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	hook(h, func(op, name string) error {
 		if op == "write" {
 			writes++
@@ -482,7 +481,7 @@ func TestListSortsByNumber(t *testing.T) {
 	}
 	o := small(m)
 	segs, err := list(&o)
-	must(t, err)
+	must.Do(t, err)
 	var got []uint64
 	for _, s := range segs {
 		got = append(got, s.number)

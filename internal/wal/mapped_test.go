@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -49,12 +50,12 @@ func TestCopiedFramesAreThoseThatAreWritten(t *testing.T) {
 				write = l.AppendLater
 			}
 			lsn, err := write([]byte(text(i, i*i%400)))
-			must(t, err)
+			must.Do(t, err)
 			if i%10 == 9 {
-				must(t, l.Sync(lsn))
+				must.Do(t, l.Sync(lsn))
 			}
 		}
-		must(t, l.Close())
+		must.Do(t, l.Close())
 		return snapshot(t, disk.Base().(*vfs.Mem)), disk
 	}
 	want, without := closed(noWindows)
@@ -75,13 +76,13 @@ func TestRepairCutsWindowOfKilledWriter(t *testing.T) {
 	_, spare := l.Spare()
 	v := m.Clone()
 	tail, got, err := replay(small(v), 1)
-	must(t, err)
+	must.Do(t, err)
 	if r := tail.Report(); len(got) != 20 || r.TornBytes != 0 || r.SpareBytes != spare || r.Clean ||
 		r.Bytes != l.Bytes() {
 		t.Errorf("%d records, report %+v, %d bytes spare", len(got), r, spare)
 	}
 	_, err = tail.Repair(nil)
-	must(t, err)
+	must.Do(t, err)
 	if n := int64(len(readFile(t, v.Crash(), segmentPath(1)))); n != l.Bytes() {
 		t.Errorf("%d bytes after repair, want %d", n, l.Bytes())
 	}
@@ -94,7 +95,7 @@ func TestFailedCopyIsWritten(t *testing.T) {
 			m := emptyMem(t)
 			disk := faultfs.New(m)
 			l := mappedLog(t, disk)
-			must(t, l.Sync(20))
+			must.Do(t, l.Sync(20))
 			failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy}, Err: cause, When: when,
 				Times: faultfs.Forever})
 			for i := range 10 {
@@ -104,7 +105,7 @@ func TestFailedCopyIsWritten(t *testing.T) {
 				t.Errorf("%d copies failed", failed.Failures())
 			}
 			killed := m.Clone()
-			must(t, l.Close())
+			must.Do(t, l.Close())
 			for _, left := range []*vfs.Mem{killed, m.Crash()} {
 				tail, got, err := replay(small(left), 1)
 				if err != nil || len(got) != 30 || tail.Report().TornBytes != 0 {
@@ -127,7 +128,7 @@ func TestCopyOnFullDiskIsUndone(t *testing.T) {
 		for range 2 {
 			_, err := l.Append([]byte("x"))
 			wantIs(t, "Append", err, fault.ErrNoSpace)
-			must(t, l.Poisoned())
+			must.Do(t, l.Poisoned())
 			if n := int64(len(readFile(t, m, segmentPath(1)))); n != bytes || l.Bytes() != bytes {
 				t.Errorf("%v: the file has %d bytes, want %d", when, n, bytes)
 			}
@@ -136,7 +137,7 @@ func TestCopyOnFullDiskIsUndone(t *testing.T) {
 			t.Errorf("%d calls failed", failed.Failures())
 		}
 		appendAll(t, l, "y")
-		must(t, l.Close())
+		must.Do(t, l.Close())
 		if _, got, err := replay(small(m.Crash()), 1); err != nil || len(got) != 21 || got[21] != "y" {
 			t.Errorf("%v: %d records, %v", when, len(got), err)
 		}
@@ -148,7 +149,7 @@ func TestFailedWriteAfterFailedCopyPoisons(t *testing.T) {
 	m := emptyMem(t)
 	disk := faultfs.New(m)
 	l := mappedLog(t, disk)
-	must(t, l.Sync(20))
+	must.Do(t, l.Sync(20))
 	disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy, faultfs.Write}, When: faultfs.Middle, Times: 2})
 	_, err := l.Append([]byte("x"))
 	wantIs(t, "Append", err, fault.ErrPoisoned)
@@ -178,7 +179,7 @@ func TestFullDiskPreventsWindows(t *testing.T) {
 		if failed.Failures() != 1 {
 			t.Errorf("tried %d times in a segment", failed.Failures())
 		}
-		must(t, l.Close())
+		must.Do(t, l.Close())
 		if _, got, err := replay(small(m.Crash()), 1); err != nil || len(got) != 20 {
 			t.Errorf("%d records, %v", len(got), err)
 		}
@@ -204,7 +205,7 @@ func TestRecordsAreWrittenWithoutWindows(t *testing.T) {
 		if _, spare := l.Spare(); failed.Failures() > 1 || fails != (failed.Failures() == 1) || spare > 0 && !fails {
 			t.Errorf("%d windows failed, %d zeros", failed.Failures(), spare)
 		}
-		must(t, l.Close())
+		must.Do(t, l.Close())
 		if _, got, err := replay(small(m.Crash()), 1); err != nil || len(got) != 20 {
 			t.Errorf("%d records, %v", len(got), err)
 		}
@@ -223,8 +224,8 @@ func TestLostPageOfWindowPoisons(t *testing.T) {
 	if l.mapped.window == nil {
 		t.Skip("the file system has no windows")
 	}
-	must(t, l.Sync(10))
-	must(t, os.Truncate(filepath.Join(dir, segmentName(1)), headerLen))
+	must.Do(t, l.Sync(10))
+	must.Do(t, os.Truncate(filepath.Join(dir, segmentName(1)), headerLen))
 	_, err := l.Append([]byte(text(10, 1000)))
 	wantIs(t, "Append", err, fault.ErrPoisoned)
 	wantIs(t, "Close", l.Close(), fault.ErrPoisoned)
@@ -310,7 +311,7 @@ func TestPowerCutLeavesPagesOfAWindowInAnyOrder(t *testing.T) {
 	first := &pageHistory{disk: crashfs.New(emptyMem(t))}
 	first.log = create(t, pageOptions(first.disk))
 	first.append(t, "a", 500, 700)
-	must(t, first.log.Sync(2))
+	must.Do(t, first.log.Sync(2))
 	sizes := []int{1400, 1300, 1200, 1800, 900, 1700}
 	first.append(t, "b", sizes...)
 	seconds, shorter := 0, 0
@@ -324,7 +325,7 @@ func TestPowerCutLeavesPagesOfAWindowInAnyOrder(t *testing.T) {
 			return
 		}
 		second.append(t, "c", sizes[had-2:had]...)
-		must(t, second.log.Sync(lsn.LSN(had+1)))
+		must.Do(t, second.log.Sync(lsn.LSN(had+1)))
 		second.append(t, "d", sizes[had-1])
 		seconds += second.eachPages(func(again string, m *vfs.Mem) {
 			second.reopen(t, what+", then "+again, m, had+1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -34,9 +35,9 @@ func testRange(t *testing.T, o Options) {
 				write = l.AppendLater
 			}
 			lsn, err := write([]byte(text(i+1, 90)))
-			noError(t, err)
+			must.Do(t, err)
 			if i%7 == 0 {
-				noError(t, l.Sync(lsn))
+				must.Do(t, l.Sync(lsn))
 			}
 		}
 	})
@@ -53,9 +54,9 @@ func testRange(t *testing.T, o Options) {
 			from = l.firstLSN()
 		}
 		upTo := l.Durable()
-		noError(t, l.Release(upTo)) // does nothing
+		must.Do(t, l.Release(upTo)) // does nothing
 		next := max(from, 1)
-		must(t, Range(o, from, upTo, func(lsn lsn.LSN, payload []byte) error {
+		must.Do(t, Range(o, from, upTo, func(lsn lsn.LSN, payload []byte) error {
 			if lsn != next || string(payload) != text(int(lsn), 90) {
 				t.Fatalf("LSN %d, want %d, with its payload", lsn, next)
 			}
@@ -67,18 +68,18 @@ func testRange(t *testing.T, o Options) {
 		}
 		release()
 		release()
-		noError(t, l.Release(upTo))
+		must.Do(t, l.Release(upTo))
 	}
 	wg.Wait()
-	must(t, l.Sync(count))
-	must(t, l.Release(count))
+	must.Do(t, l.Sync(count))
+	must.Do(t, l.Release(count))
 	if l.firstLSN() < count-100 {
 		t.Errorf("the log begins with LSN %d after a Release up to %d", l.firstLSN(), count)
 	}
 	none := func(lsn.LSN, []byte) error { return errors.New("called") }
-	must(t, Range(o, count+1, count, none))
+	must.Do(t, Range(o, count+1, count, none))
 	wantIs(t, "beyond the end", Range(o, count, count+1, func(lsn.LSN, []byte) error { return nil }), fault.ErrCorrupt)
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	t.Logf("%d ranges", ranges)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -16,27 +17,27 @@ func TestRollLetsReleaseTakeAllRecords(t *testing.T) {
 	m := emptyMem(t)
 	o := small(m)
 	l := create(t, o)
-	must(t, l.Roll()) // nothing to seal: the segment stays
+	must.Do(t, l.Roll()) // nothing to seal: the segment stays
 	appendAll(t, l, "a", "b", "c")
-	must(t, l.Roll())
+	must.Do(t, l.Roll())
 	if l.Durable() != 3 {
 		t.Errorf("LSN %d is durable, want 3", l.Durable())
 	}
-	must(t, l.Release(4))
+	must.Do(t, l.Release(4))
 	names, err := m.List(testDir)
-	must(t, err)
+	must.Do(t, err)
 	if len(names) != 1 || names[0] != segmentName(2) || l.Bytes() != headerLen {
 		t.Errorf("left: %q of %d bytes", names, l.Bytes())
 	}
-	must(t, l.Roll()) // nor now
-	must(t, l.Close())
+	must.Do(t, l.Roll()) // nor now
+	must.Do(t, l.Close())
 	o.FS = m.Crash()
 	l, got := open(t, o, 4)
 	if len(got) != 0 || l.Next() != 4 {
 		t.Errorf("records %v, next LSN %d, want none and 4", got, l.Next())
 	}
 	appendAll(t, l, "d")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	if _, got, err = replay(o, 4); err != nil || len(got) != 1 || got[4] != "d" {
 		t.Errorf("records %v, %v", got, err)
 	}
@@ -54,7 +55,7 @@ func TestFullSegmentIsSealedByNextSync(t *testing.T) {
 			h := faultfs.New(m)
 			l := create(t, small(h))
 			appendAll(t, l, payloads[0])
-			must(t, l.Sync(1))
+			must.Do(t, l.Sync(1))
 			appendAll(t, l, payloads[1:3]...)
 			var ops []string
 			var left []*vfs.Mem
@@ -86,7 +87,7 @@ func TestFullSegmentIsSealedByNextSync(t *testing.T) {
 				err = l.Sync(5)
 			}
 			if step == len(want) {
-				must(t, err)
+				must.Do(t, err)
 				if !slices.Equal(ops, want) {
 					t.Fatalf("operations %q, want %q", ops, want)
 				}

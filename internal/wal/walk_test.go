@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // walkText walks the log and returns a line an entry.
 func walkText(t *testing.T, o Options) string {
 	t.Helper()
 	var out strings.Builder
-	must(t, Walk(o, func(e *Entry) error {
+	must.Do(t, Walk(o, func(e *Entry) error {
 		kind := map[EntryKind]string{EntrySegment: "segment", EntryRecord: "record", EntryFooter: "footer",
 			EntryTail: "tail", EntryDamage: "damage"}[e.Kind]
 		fmt.Fprintf(&out, "%s %s", strings.TrimLeft(e.File[:numberDigits], "0"), kind)
@@ -32,10 +34,10 @@ func TestWalkFindsEveryRecordNextToDamage(t *testing.T) {
 	l := create(t, o)
 	long := "a record that is a little longer than one frame may be: 64 bytes!"
 	appendAll(t, l, "hello")
-	must(t, l.Sync(1))
+	must.Do(t, l.Sync(1))
 	appendAll(t, l, "", long)
 	appendToNext(t, l, "next segment")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	sealed, newest := readFile(t, o.FS, segmentPath(1)), readFile(t, o.FS, segmentPath(2))
 	const first, second = headerLen, headerLen + frameLen + 8
 	whole := fmt.Sprintf("1 segment LSN 1 frames 0 \"\"\n1 record LSN 1 frames 1 \"hello\"\n1 record LSN "+
@@ -87,7 +89,7 @@ func TestWalkReturnsTheErrorOfItsFunction(t *testing.T) {
 	o := small(emptyMem(t))
 	l := create(t, o)
 	appendAll(t, l, "hello")
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	stop, calls := errors.New("stop"), 0
 	if err := Walk(o, func(*Entry) error { calls++; return stop }); !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
 func columns(t testing.TB) []schema.Column {
 	t.Helper()
-	s, err := schema.New([]schema.Column{
+	s := must.Get(schema.New([]schema.Column{
 		{ID: 10, Name: "path", Type: schema.String}, {ID: 11, Name: "n8", Type: schema.Int8, Nullable: true},
 		{ID: 12, Name: "n64", Type: schema.Int64},
 		{ID: 13, Name: "f", Type: schema.Float}, {ID: 14, Name: "d", Type: schema.Double},
@@ -20,10 +21,7 @@ func columns(t testing.TB) []schema.Column {
 		{ID: 18, Name: "at", Type: schema.Timestamp}, {ID: 19, Name: "bin", Type: schema.Binary},
 		{ID: 20, Name: "v", Type: schema.Varchar, Length: 3}, {ID: 21, Name: `odd "name`, Type: schema.Int8},
 		{ID: 22, Name: "date", Type: schema.Date},
-	}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, 1))(t)
 	return append(s.Columns, schema.Column{ID: 23, Name: "nested", Type: -1})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -84,14 +85,8 @@ func exportEquals(t *testing.T, r *rand.Rand, table *oribi.Table, commits []mode
 func exported(t *testing.T, table *oribi.Table) (vfs.FS, *kudu.Directory, Result) {
 	t.Helper()
 	fsys := vfs.NewMem()
-	result, err := Export(t.Context(), table, "/ts", ExportOptions{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := kudu.Open("/ts", kudu.Options{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(Export(t.Context(), table, "/ts", ExportOptions{FS: fsys}))(t)
+	d := must.Get(kudu.Open("/ts", kudu.Options{FS: fsys}))(t)
 	verified(t, d)
 	return fsys, d, result
 }
@@ -99,18 +94,13 @@ func exported(t *testing.T, table *oribi.Table) (vfs.FS, *kudu.Directory, Result
 // verified checks that a directory has no defect.
 func verified(t *testing.T, d *kudu.Directory) {
 	t.Helper()
-	if err := d.Verify(t.Context(), func(f kudu.Finding) { t.Errorf("finding %+v", f) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Verify(t.Context(), func(f kudu.Finding) { t.Errorf("finding %+v", f) }))
 }
 
 // equal compares a tablet with a table, at the timestamps of some commits.
 func equal(t *testing.T, r *rand.Rand, table *oribi.Table, commits []model.Commit, d *kudu.Directory, tablet string) {
 	t.Helper()
-	from, err := d.Open(t.Context(), tablet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := must.Get(d.Open(t.Context(), tablet))(t)
 	defer from.Close()
 	times := []mvcc.Timestamp{commits[len(commits)-1].TS}
 	for range 3 {
@@ -145,16 +135,11 @@ func kuduRows(t *testing.T, table *kudu.Table, ts mvcc.Timestamp) (rows []string
 	for i := range table.Schema.Columns {
 		cols = append(cols, i)
 	}
-	it, err := table.Scan(scan.Options{Columns: cols, Snapshot: mvcc.AsOf(ts)}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	it := must.Get(table.Scan(scan.Options{Columns: cols, Snapshot: mvcc.AsOf(ts)}, true))(t)
 	for it.Next() {
 		rows = appendRows(rows, table.Schema.Columns, it.Batch())
 	}
-	if err := it.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, it.Close())
 	return rows
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/kudutest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/kudu"
 	"github.com/oribi-db/oribi/mvcc"
@@ -25,10 +26,8 @@ func openStore(t *testing.T, fsys vfs.FS) *oribi.Store {
 	t.Helper()
 	// With a clock of its own, a store takes timestamps that look like Unix times: some tests have
 	// histories that begin with 1.
-	s, err := oribi.Open("/store", &oribi.Options{FS: fsys, MemoryLimit: 64 << 20, Clock: mvcc.NewHybridClock(nil)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(
+		oribi.Open("/store", &oribi.Options{FS: fsys, MemoryLimit: 64 << 20, Clock: mvcc.NewHybridClock(nil)}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -36,10 +35,8 @@ func openStore(t *testing.T, fsys vfs.FS) *oribi.Store {
 // openDirectory opens the directories of a case, which give no warnings.
 func openDirectory(t *testing.T, fsys vfs.FS) *kudu.Directory {
 	t.Helper()
-	d, err := kudu.Open("/fs", kudu.Options{FS: fsys, Warn: func(text string) { t.Errorf("warning: %s", text) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(
+		kudu.Open("/fs", kudu.Options{FS: fsys, Warn: func(text string) { t.Errorf("warning: %s", text) }}))(t)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -47,10 +44,7 @@ func openDirectory(t *testing.T, fsys vfs.FS) *kudu.Directory {
 // openKudu opens a table or tablet.
 func openKudu(t *testing.T, d *kudu.Directory, what string) *kudu.Table {
 	t.Helper()
-	table, err := d.Open(t.Context(), what)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(d.Open(t.Context(), what))(t)
 	t.Cleanup(func() { table.Close() })
 	return table
 }
@@ -83,17 +77,11 @@ type importer struct {
 func (m *importer) table(what string) *oribi.Table {
 	m.t.Helper()
 	if m.from[what] != nil {
-		table, err := m.store.Table(what)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		table := must.Get(m.store.Table(what))(m.t)
 		return table
 	}
 	m.from[what] = openKudu(m.t, m.d, what)
-	table, err := Import(m.t.Context(), m.store, m.from[what], ImportOptions{Name: what})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	table := must.Get(Import(m.t.Context(), m.store, m.from[what], ImportOptions{Name: what}))(m.t)
 	return table
 }
 
@@ -117,10 +105,7 @@ func (m *importer) compare(c *kudutest.Case) {
 // diff; otherwise the test fails.
 func (m *importer) diff(what string, table *oribi.Table, a *kudutest.Answer) (out []string) {
 	var differ []string
-	d, err := m.from[what].Diff(mvcc.Snapshot(a.Start), mvcc.Snapshot(a.End), columnsOf(m.from[what]))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	d := must.Get(m.from[what].Diff(mvcc.Snapshot(a.Start), mvcc.Snapshot(a.End), columnsOf(m.from[what])))(m.t)
 	for d.Next() {
 		line := kudutest.DiffLine(m.from[what].Schema, d.Before(), d.After())
 		out = append(out, line)
@@ -128,9 +113,7 @@ func (m *importer) diff(what string, table *oribi.Table, a *kudutest.Answer) (ou
 			differ = append(differ, line)
 		}
 	}
-	if err := d.Close(); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, d.Close())
 	var got []string
 	for d, err := range table.Diff(m.t.Context(), mvcc.Timestamp(a.Start-1), mvcc.Timestamp(a.End-1)) {
 		if err != nil {
@@ -160,10 +143,7 @@ func (m *importer) histories(what string, from *kudu.Table) {
 	if n, err := from.LiveRows(m.t.Context()); err != nil || n != int64(len(rowsAt(m.t, table))) {
 		m.t.Errorf("%s: %d rows, want %d, %v", what, len(rowsAt(m.t, table)), n, err)
 	}
-	it, err := from.Diff(mvcc.AsOf(from.KeptSince()), mvcc.Everything, columnsOf(from))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	it := must.Get(from.Diff(mvcc.AsOf(from.KeptSince()), mvcc.Everything, columnsOf(from)))(m.t)
 	encoder := keyenc.NewEncoder(from.Schema)
 	for n := 0; n < 60 && it.Next(); n++ {
 		var want, got []string
@@ -174,16 +154,11 @@ func (m *importer) histories(what string, from *kudu.Table) {
 			}
 			return string(line)
 		}
-		if err := from.History(it.Key(), func(v kudu.Version) bool {
+		must.Do(m.t, from.History(it.Key(), func(v kudu.Version) bool {
 			want = append(want, version(v.TS, v.Cells))
 			return true
-		}); err != nil {
-			m.t.Fatal(err)
-		}
-		cells, err := encoder.Decode(it.Key())
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		}))
+		cells := must.Get(encoder.Decode(it.Key()))(m.t)
 		key := make(oribi.Key, len(cells))
 		row := keyRow(table, cells)
 		for i, c := range table.Schema().Columns[:table.Schema().Keys] {
@@ -222,15 +197,11 @@ func TestImportedTablesAnswerAsTheServers(t *testing.T) {
 				from: map[string]*kudu.Table{}}
 			m.compare(c)
 			m.verify()
-			if err := m.store.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.store.Close())
 			m.store = openStore(t, stored)
 			m.compare(c)
 			for what := range m.from {
-				if err := m.table(what).Compact(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, m.table(what).Compact(t.Context()))
 			}
 			m.compare(c)
 			m.verify()
@@ -268,12 +239,8 @@ func rewriteRow(t *testing.T, s *oribi.Store, table *oribi.Table) {
 		} {
 			b := s.NewBatch()
 			change(b)
-			if _, err := b.Commit(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := table.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.Commit(t.Context()))(t)
+			must.Do(t, table.Flush(t.Context()))
 		}
 	}
 	if diff := kudutest.FirstDifference(rowsAt(t, table), want); diff != "" {
@@ -295,10 +262,7 @@ const day = 24 * time.Hour
 func testImportOfRowsOnly(t *testing.T, ahead time.Duration) {
 	c := kudutest.Read(t, "unflushed-deltas")
 	clock := mvcc.NewHybridClock(func() time.Time { return time.Now().Add(ahead) })
-	s, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), MemoryLimit: 64 << 20, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), MemoryLimit: 64 << 20, Clock: clock}))(t)
 	defer s.Close()
 	d := openDirectory(t, c.Unpack(t))
 	from := openKudu(t, d, c.Tablets[0].Table)
@@ -307,15 +271,9 @@ func testImportOfRowsOnly(t *testing.T, ahead time.Duration) {
 			continue
 		}
 		at := mvcc.Timestamp(a.TS - 1)
-		table, err := Import(t.Context(), s, from, ImportOptions{Name: a.Label, RowsOnly: true, AsOf: at})
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Import(t.Context(), s, from, ImportOptions{Name: a.Label, RowsOnly: true, AsOf: at}))(t)
 		var want []string
-		it, err := from.Scan(scan.Options{Columns: columnsOf(from), Snapshot: mvcc.AsOf(at)}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		it := must.Get(from.Scan(scan.Options{Columns: columnsOf(from), Snapshot: mvcc.AsOf(at)}, true))(t)
 		for it.Next() {
 			b := it.Batch()
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
@@ -324,9 +282,7 @@ func testImportOfRowsOnly(t *testing.T, ahead time.Duration) {
 				})))
 			}
 		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 		for _, o := range [][]oribi.ScanOption{nil, {oribi.AsOf(at)}} {
 			if diff := kudutest.FirstDifference(rowsAt(t, table, o...), want); diff != "" || len(want) == 0 {
 				t.Errorf("%s: %s, %d rows", a.Label, diff, len(want))
@@ -346,10 +302,7 @@ func TestIDsOfDroppedColumnsAreNotReused(t *testing.T) {
 	from := openKudu(t, d, c.Tablets[0].Table)
 	kept := len(from.Schema.Columns) - 1
 	dropped := from.Schema.Columns[kept]
-	without, err := schema.New(from.Schema.Columns[:kept], from.Schema.Keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	without := must.Get(schema.New(from.Schema.Columns[:kept], from.Schema.Keys))(t)
 	table, err := s.Adopt(t.Context(), oribi.Adoption{Name: "t", Schema: without, RowSets: from.RowSets(t.Context())})
 	if err == nil {
 		err = table.Alter(t.Context(), oribi.AddColumn(schema.Column{Name: "new", Type: dropped.Type, Nullable: true}))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/kudutest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/kudu"
 	"github.com/oribi-db/oribi/vfs"
@@ -54,10 +55,7 @@ func wholeOrAbsent(t *testing.T, fsys vfs.FS, name string, want []string) (there
 // the import.
 func importInto(t *testing.T, fsys vfs.FS, from *kudu.Table, arm func()) ([]string, error) {
 	t.Helper()
-	s, err := manualStore(fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(manualStore(fsys))(t)
 	defer s.Close()
 	arm()
 	table, err := Import(t.Context(), s, from, ImportOptions{})
@@ -121,10 +119,7 @@ func TestCrashDuringImport(t *testing.T) {
 // opened again.
 func TestFaultsDuringImport(t *testing.T) {
 	from := small(t)
-	want, err := importInto(t, vfs.NewMem(), from, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(importInto(t, vfs.NewMem(), from, func() {}))(t)
 	failed := 0
 	for n := 0; ; n += seedtest.Stride(9) {
 		base := vfs.NewMem()

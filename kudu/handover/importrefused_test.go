@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/kudutest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/kudu"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -105,10 +106,7 @@ func TestImportOfTheFuture(t *testing.T) {
 		t.Errorf("11 s ahead: %v, want ErrFuture", err)
 	}
 	s := open(newest.Time().Add(-9 * time.Second))
-	table, err := Import(t.Context(), s, from, ImportOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Import(t.Context(), s, from, ImportOptions{}))(t)
 	b := s.NewBatch()
 	for row, err := range table.Scan(t.Context(), oribi.Limit(1)).Rows() {
 		if err != nil {
@@ -125,10 +123,7 @@ func TestImportOfTheFuture(t *testing.T) {
 func TestImportOfDamage(t *testing.T) {
 	c := kudutest.Read(t, "file-blocks")
 	base := c.Unpack(t)
-	about, err := openDirectory(t, base).Describe(c.Tablets[0].Table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	about := must.Get(openDirectory(t, base).Describe(c.Tablets[0].Table))(t)
 	set := about.Tablets[0].RowSets[0]
 	files := []string{set.Columns[len(set.Columns)-1].File, set.Bloom.File}
 	if len(set.Undo) > 0 {
@@ -147,13 +142,8 @@ func TestImportOfDamage(t *testing.T) {
 		if err == nil {
 			_, err = f.WriteAt(b[:], at)
 		}
-		if err = errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
-		d, err := kudu.Open("/fs", kudu.Options{FS: fsys})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, f.Close()))
+		d := must.Get(kudu.Open("/fs", kudu.Options{FS: fsys}))(t)
 		defer d.Close()
 		s := openStore(t, vfs.NewMem())
 		_, err = Import(t.Context(), s, openKudu(t, d, c.Tablets[0].Table), ImportOptions{})

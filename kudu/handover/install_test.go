@@ -20,6 +20,7 @@ import (
 	"github.com/oribi-db/oribi/internal/kudutest"
 	"github.com/oribi-db/oribi/internal/kuduwal"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
@@ -36,22 +37,13 @@ func TestPartitionsOfServersTablets(t *testing.T) {
 	c := kudutest.Read(t, "keys")
 	fsys := c.Unpack(t)
 	d := openDirectory(t, fsys)
-	files, err := kudufs.Open(fsys, "/fs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(kudufs.Open(fsys, "/fs"))(t)
 	partitions := map[string]*partition{}
 	rows := 0
 	for _, from := range c.Tablets {
 		table := openKudu(t, d, from.ID)
-		m, err := files.Superblock(from.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := newPartition(m, table.Schema)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(files.Superblock(from.ID))(t)
+		p := must.Get(newPartition(m, table.Schema))(t)
 		partitions[from.ID] = p
 	}
 	for _, from := range c.Tablets {
@@ -81,9 +73,7 @@ func TestPartitionsOfServersTablets(t *testing.T) {
 				rows++
 			}
 		}
-		if err := it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, it.Close())
 	}
 	if rows < 100 {
 		t.Errorf("%d rows", rows)
@@ -97,10 +87,7 @@ func emptyTablets(
 	change func(i int, m *kudupb.TabletSuperBlockPB),
 ) (ids []string) {
 	t.Helper()
-	d, err := kudufs.Format(fsys, "/ts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(kudufs.Format(fsys, "/ts"))(t)
 	for i := range n {
 		m := newSuperblock(table, s)
 		m.Schema = meta.SchemaMessage(s)
@@ -109,10 +96,8 @@ func emptyTablets(
 		}
 		change(i, m)
 		id := string(m.TabletId)
-		if err := d.CreateTablet(m, kuduwal.FirstSegment,
-			kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.CreateTablet(m, kuduwal.FirstSegment,
+			kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())))
 		ids = append(ids, id)
 	}
 	return ids
@@ -167,16 +152,10 @@ func installEquals(
 	fsys := vfs.NewMem()
 	var total Result
 	for _, id := range emptyTablets(t, fsys, table, table.Schema(), n, change) {
-		result, err := Install(t.Context(), table, "/ts", id, InstallOptions{FS: fsys, PartitionOnly: n > 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must.Get(Install(t.Context(), table, "/ts", id, InstallOptions{FS: fsys, PartitionOnly: n > 1}))(t)
 		total.Rows += result.Rows
 	}
-	d, err := kudu.Open("/ts", kudu.Options{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(kudu.Open("/ts", kudu.Options{FS: fsys}))(t)
 	verified(t, d)
 	if want := int64(len(tableRows(t, table))); total.Rows != want {
 		t.Errorf("%d rows, want %d", total.Rows, want)
@@ -188,25 +167,16 @@ func installEquals(
 func contents(t *testing.T, fsys vfs.FS, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	names, err := fsys.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(fsys.List(dir))(t)
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		info, err := fsys.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(fsys.Stat(path))(t)
 		if info.IsDir() {
 			out[path] = "directory"
 			maps.Copy(out, contents(t, fsys, path))
 			continue
 		}
-		f, err := fsys.Open(path, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(fsys.Open(path, false))(t)
 		b := make([]byte, info.Size())
 		if _, err := f.ReadAt(b, 0); err != nil && len(b) > 0 {
 			t.Fatal(err)
@@ -313,33 +283,23 @@ func TestInstallWarnsOfRetention(t *testing.T) {
 func TestInstallWarnsOfReplicasAndLog(t *testing.T) {
 	table := filledTable(t)
 	fsys := vfs.NewMem()
-	if _, err := kudufs.Format(fsys, "/fs"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(kudufs.Format(fsys, "/fs"))(t)
 	id := emptyTabletIn(t, fsys, "/fs", table, unchanged)
-	d, err := kudufs.Open(fsys, "/fs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := d.Consensus(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(kudufs.Open(fsys, "/fs"))(t)
+	m := must.Get(d.Consensus(id))(t)
 	voter := m.CommittedConfig.Peers[0]
 	m.CommittedConfig.Peers = append(m.CommittedConfig.Peers, voter, voter)
 	logs, _ := d.LogDirs(id)
 	other := kuduwal.NewSegment(strings.Repeat("0", 32), meta.SchemaMessage(table.Schema()), 0)
-	err = errors.Join(kudufs.Replace(fsys, d.ConsensusPath(id), kudufs.AppendContainer(nil, kudufs.ConsensusKind, m)),
+	err := errors.Join(kudufs.Replace(fsys, d.ConsensusPath(id), kudufs.AppendContainer(nil, kudufs.ConsensusKind, m)),
 		kudufs.Replace(fsys, filepath.Join(logs, kuduwal.FirstSegment), other))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var warnings []string
-	if _, err := Install(t.Context(), table, "/fs", id, InstallOptions{FS: fsys, Warn: func(text string) {
+	must.Get(Install(t.Context(), table, "/fs", id, InstallOptions{FS: fsys, Warn: func(text string) {
 		warnings = append(warnings, text)
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	if all := strings.Join(warnings, "\n"); len(warnings) != 2 || !strings.Contains(all, "3 voters") ||
 		!strings.Contains(all, "the header names tablet") {
 		t.Errorf("warnings %q", warnings)
@@ -360,34 +320,22 @@ func TestRetentionIsRoundedUp(t *testing.T) {
 func filledTable(t *testing.T) *oribi.Table {
 	t.Helper()
 	s := openStore(t, vfs.NewMem())
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 		{Name: "s", Type: schema.String, Nullable: true},
-		{Name: "gone", Type: schema.Int32, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := s.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "gone", Type: schema.Int32, Nullable: true}}, 1))(t)
+	table := must.Get(s.CreateTable("t", columns))(t)
 	write := func(n int, row func(i int) oribi.Row) {
 		t.Helper()
 		b := s.NewBatch()
 		for i := range n {
 			b.Upsert(table, row(i))
 		}
-		if _, err := b.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := table.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(t.Context()))(t)
+		must.Do(t, table.Flush(t.Context()))
 	}
 	write(50, func(i int) oribi.Row { return oribi.Row{"k": int64(i), "s": fmt.Sprint(i), "gone": int32(i)} })
 	write(10, func(i int) oribi.Row { return oribi.Row{"k": int64(5 * i), "s": nil, "gone": int32(-i)} })
-	if err := table.Alter(t.Context(), oribi.DropColumn("gone")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Alter(t.Context(), oribi.DropColumn("gone")))
 	return table
 }
 
@@ -421,20 +369,11 @@ func emptyTabletIn(
 	t *testing.T, fsys vfs.FS, dir string, table *oribi.Table, change func(int, *kudupb.TabletSuperBlockPB),
 ) (id string) {
 	t.Helper()
-	d, err := kudufs.Open(fsys, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tablets, _, err := d.Tablets()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(kudufs.Open(fsys, dir))(t)
+	tablets, _ := must.Get2(d.Tablets())(t)
 	m := newSuperblock(table, table.Schema())
 	if len(tablets) > 0 {
-		other, err := d.Superblock(tablets[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := must.Get(d.Superblock(tablets[0]))(t)
 		m.DataDirGroup = other.DataDirGroup
 	}
 	for i, c := range m.Schema.Columns {
@@ -469,10 +408,7 @@ func installCrashes(
 	before := others(openDirectory(t, mem))
 	done := mem.Clone()
 	o.FS = done
-	result, err := Install(t.Context(), table, dir, id, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(Install(t.Context(), table, dir, id, o))(t)
 	want := kuduRows(t, openKudu(t, openDirectory(t, done), id), mvcc.Max-1)
 	if all := len(tableRows(t, table)); int64(len(want)) != result.Rows || (len(want) == all) == o.PartitionOnly ||
 		len(want) == 0 {
@@ -508,9 +444,7 @@ func installCrashes(
 		return nil
 	})
 	o.FS = disk
-	if _, err := Install(t.Context(), table, dir, id, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Install(t.Context(), table, dir, id, o))(t)
 	disk.OnOperation(nil)
 	check("the end", disk.Point().Cut())
 	if seen[0] < 10 || seen[len(want)] < 2 {
@@ -522,15 +456,9 @@ func installCrashes(
 // a wrong order, so a tablet gets files that do not.
 func TestHandedOverDeltasAreOrderedByTime(t *testing.T) {
 	s := openStore(t, vfs.NewMem())
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "b", Type: schema.Int64},
-		{Name: "c", Type: schema.Int64}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := s.CreateTable("t", columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "b", Type: schema.Int64},
+		{Name: "c", Type: schema.Int64}}, 1))(t)
+	table := must.Get(s.CreateTable("t", columns))(t)
 	var times []mvcc.Timestamp
 	for i := range int64(3) {
 		b := s.NewBatch()
@@ -548,15 +476,10 @@ func TestHandedOverDeltasAreOrderedByTime(t *testing.T) {
 		times = append(times, ts)
 	}
 	for _, column := range []string{"b", "c"} {
-		if _, err := table.CompactMajor(t.Context(), column); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(table.CompactMajor(t.Context(), column))(t)
 	}
 	_, d, result := exported(t, table)
-	about, err := d.Describe(result.Tablet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	about := must.Get(d.Describe(result.Tablet))(t)
 	if set := about.Tablets[0].RowSets[0]; len(set.Undo) != 1 || len(set.Redo) != 0 {
 		t.Errorf("%d undo files and %d redo files, want one undo file", len(set.Undo), len(set.Redo))
 	}

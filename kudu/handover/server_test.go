@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/kudutest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -132,9 +133,7 @@ func firstCells(t *testing.T, table *oribi.Table) (values []json.RawMessage) {
 	t.Helper()
 	for _, line := range rowsAt(t, table) {
 		var row []json.RawMessage
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &row))
 		if len(values) == 0 || !bytes.Equal(values[len(values)-1], row[0]) {
 			values = append(values, row[0])
 		}
@@ -232,10 +231,7 @@ func timestampBefore(ts uint64) mvcc.Timestamp { return mvcc.Timestamp(ts - 1) }
 // openServer opens the directory of a server.
 func openServer(t *testing.T, dir string) *kudu.Directory {
 	t.Helper()
-	d, err := kudu.Open(dir, kudu.Options{Warn: func(text string) { t.Errorf("warning: %s", text) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(kudu.Open(dir, kudu.Options{Warn: func(text string) { t.Errorf("warning: %s", text) }}))(t)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -321,9 +317,7 @@ func TestReplicasCopyInstalledTables(t *testing.T) {
 		c.Stop(server)
 	}
 	longest := slices.MaxFunc(c.Servers, func(a, b *kudutest.Server) int { return compareLogs(t, a, b, tablet) })
-	if _, err := Install(t.Context(), table, longest.Dir, tablet, InstallOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Install(t.Context(), table, longest.Dir, tablet, InstallOptions{}))(t)
 	for _, server := range c.Servers {
 		if server != longest {
 			c.Tool("local_replica", "delete", tablet, "--fs_wal_dir="+server.Dir)
@@ -347,10 +341,7 @@ func TestReplicasCopyInstalledTables(t *testing.T) {
 func compareLogs(t *testing.T, a, b *kudutest.Server, tablet string) int {
 	t.Helper()
 	last := func(server *kudutest.Server) *kudu.OperationID {
-		about, err := openServer(t, server.Dir).Describe(tablet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		about := must.Get(openServer(t, server.Dir).Describe(tablet))(t)
 		return about.Tablets[0].LastOperation
 	}
 	x, y := last(a), last(b)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/vfstest"
 )
@@ -18,23 +19,16 @@ func TestConformsWithoutRules(t *testing.T) {
 	vfstest.Conform(t, func(*testing.T) (vfs.FS, string) { return New(vfs.NewMem()), "/" })
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // example returns a file system with an open file "/d/a" of sixteen synced bytes.
 func example(t *testing.T) (*FS, *vfs.Mem, vfs.File) {
 	t.Helper()
 	mem := vfs.NewMem()
 	disk := New(mem)
-	must(t, disk.Mkdir("/d"))
+	must.Do(t, disk.Mkdir("/d"))
 	f, err := disk.Create("/d/a")
-	must(t, err)
+	must.Do(t, err)
 	_, err = f.WriteAt(bytes.Repeat([]byte("x"), 16), 0)
-	must(t, err, f.Sync(), disk.SyncDir("/d"), disk.SyncDir("/"))
+	must.Do(t, err, f.Sync(), disk.SyncDir("/d"), disk.SyncDir("/"))
 	return disk, mem, f
 }
 
@@ -44,13 +38,13 @@ func content(t *testing.T, v vfs.FS, name string) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "none"
 	}
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close()
 	size, err := f.Size()
-	must(t, err)
+	must.Do(t, err)
 	b := make([]byte, size)
 	_, err = f.ReadAt(b, 0)
-	must(t, err)
+	must.Do(t, err)
 	return string(b)
 }
 
@@ -63,7 +57,7 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 	x16 := strings.Repeat("x", 16)
 	names := func(v vfs.FS) string {
 		list, err := v.List("/d")
-		must(t, err)
+		must.Do(t, err)
 		return strings.Join(list, " ")
 	}
 	a := func(v vfs.FS) string { return content(t, v, "/d/a") }
@@ -121,7 +115,7 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 			}
 			if c.op == Lock {
 				l, err := mem.Lock("/d/b", vfs.LockCreate)
-				must(t, err, l.Close())
+				must.Do(t, err, l.Close())
 			}
 		}
 	}
@@ -146,7 +140,7 @@ func TestReadsFailBeforeAfterAndPartway(t *testing.T) {
 func TestLockErrorsAreReturned(t *testing.T) {
 	disk, mem, _ := example(t)
 	l, err := disk.Lock("/d/LOCK", vfs.LockCreate)
-	must(t, err)
+	must.Do(t, err)
 	for _, op := range []Op{LockWrite, LockRead, Unlock} {
 		disk.Fail(Rule{Ops: []Op{op}})
 		errs := map[Op]func() error{
@@ -159,7 +153,7 @@ func TestLockErrorsAreReturned(t *testing.T) {
 		}
 	}
 	again, err := mem.Lock("/d/LOCK", vfs.LockCreate)
-	must(t, err, again.Close())
+	must.Do(t, err, again.Close())
 }
 
 // A rule counts the calls that match its kind, its name pattern and its function.
@@ -183,11 +177,11 @@ func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 		{Rule{Ops: Looks, Times: Forever}, "3 4"},
 	} {
 		disk, mem, _ := example(t)
-		must(t, drop(mem.Create("/b")), drop(mem.Create("/d/1.wal")))
+		must.Do(t, drop(mem.Create("/b")), drop(mem.Create("/d/1.wal")))
 		b, err := disk.Open("/b", true)
-		must(t, err)
+		must.Do(t, err)
 		log, err := disk.Open("/d/1.wal", true)
-		must(t, err)
+		must.Do(t, err)
 		fault := disk.Fail(c.rule)
 		var failed []string
 		for i, err := range []error{
@@ -249,9 +243,9 @@ func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 		disk, mem, f := example(t)
 		old, lost, next := strings.Repeat("a", page), strings.Repeat("b", page), strings.Repeat("c", page)
 		_, err := f.WriteAt([]byte(old+old+old), 0)
-		must(t, err, f.Sync())
+		must.Do(t, err, f.Sync())
 		_, err = f.WriteAt([]byte(lost+lost), 0)
-		must(t, err)
+		must.Do(t, err)
 		disk.Fail(Rule{Ops: []Op{Sync}, Loss: loss})
 		if err := f.Sync(); !errors.Is(err, syscall.EIO) {
 			t.Fatal(err)
@@ -272,10 +266,10 @@ func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 		// Page 1 is written again, page 0 is not, both in the copy after a kill and in the file
 		// itself.
 		g, err := killed.Open("/d/a", true)
-		must(t, err)
+		must.Do(t, err)
 		for what, h := range map[*vfs.Mem]vfs.File{mem: f, killed: g} {
 			_, err = h.WriteAt([]byte(next), page)
-			must(t, err, h.Sync())
+			must.Do(t, err, h.Sync())
 			want := old + next + old
 			if loss == Kept {
 				want = lost + next + old
@@ -290,17 +284,17 @@ func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 func TestTruncatedBytesDoNotReappear(t *testing.T) {
 	disk, mem, f := example(t)
 	_, err := f.WriteAt([]byte("yyyy"), 16)
-	must(t, err)
+	must.Do(t, err)
 	disk.Fail(Rule{Ops: []Op{Sync}, Loss: Hidden})
 	f.Sync()
 	if got := content(t, mem.Crash(), "/d/a"); got != strings.Repeat("x", 16) {
 		t.Errorf("a power cut leaves %q", got)
 	}
-	must(t, f.Truncate(20), f.Sync())
+	must.Do(t, f.Truncate(20), f.Sync())
 	if got, want := content(t, mem.Crash(), "/d/a"), strings.Repeat("x", 16)+"\x00\x00\x00\x00"; got != want {
 		t.Errorf("a later sync leaves %q, want %q", got, want)
 	}
-	must(t, f.Truncate(4), f.Sync())
+	must.Do(t, f.Truncate(4), f.Sync())
 	if got := content(t, mem.Crash(), "/d/a"); got != "xxxx" {
 		t.Errorf("cut off: %q", got)
 	}
@@ -330,11 +324,11 @@ func TestWatchObservesRefusesAndTruncatesCalls(t *testing.T) {
 	var done []Op
 	disk.WatchDone(func(c Call) { done = append(done, c.Op) })
 	disk.Fail(Rule{Ops: []Op{Sync}})
-	must(t, drop(f.WriteAt([]byte("y"), 1)), drop(f.ReadAt(make([]byte, 1), 0)), f.Truncate(9))
+	must.Do(t, drop(f.WriteAt([]byte("y"), 1)), drop(f.ReadAt(make([]byte, 1), 0)), f.Truncate(9))
 	if err := f.Sync(); err == nil || disk.Remove("/none") == nil {
 		t.Error("no failure")
 	}
-	must(t, f.Sync(), f.Close())
+	must.Do(t, f.Sync(), f.Close())
 	disk.WatchDone(nil)
 	if !slices.Equal(done, []Op{Write, Read, Truncate, Sync, Close}) {
 		t.Errorf("done %v", done)
@@ -379,14 +373,14 @@ func TestHealRemovesAllRules(t *testing.T) {
 		t.Error("no failure")
 	}
 	disk.Heal()
-	must(t, f.Sync())
+	must.Do(t, f.Sync())
 }
 
 // After a crash the same rules apply to the new file system.
 func TestBaseFileSystemCanBeReplaced(t *testing.T) {
 	disk, mem, f := example(t)
 	_, err := f.WriteAt([]byte("y"), 0)
-	must(t, err)
+	must.Do(t, err)
 	left := mem.Crash()
 	disk.SetBase(left)
 	if disk.Base() != vfs.FS(left) {
