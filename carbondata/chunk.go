@@ -89,24 +89,6 @@ const (
 	dictionaryMetas    = 2 // file format: never change
 )
 
-// encoding is one transformation of a page's values, such as run lengths. Source: carbondata spec
-// §5.
-type encoding int
-
-const (
-	encDictionary       encoding = 0  // file format: never change
-	encRLE              encoding = 2  // file format: never change
-	encInvertedIndex    encoding = 3  // file format: never change
-	encDirectDictionary encoding = 5  // file format: never change
-	encDirectCompress   encoding = 6  // file format: never change
-	encAdaptive         encoding = 7  // file format: never change
-	encAdaptiveDelta    encoding = 8  // file format: never change
-	encAdaptiveFloat    encoding = 11 // file format: never change
-	encAdaptiveFloatDel encoding = 13 // file format: never change
-	encVarchar          encoding = 14 // file format: never change
-	encIntLengthChild   encoding = 15 // file format: never change
-)
-
 // pageHeader is a DataChunk2 with the place of its page.
 type pageHeader struct {
 	compressor string
@@ -297,20 +279,4 @@ func parseChunk(b []byte, start, end int64, pages int) (c chunk, err error) {
 		}
 	}
 	return c, nil
-}
-
-// readChunk reads the header of column i in b.
-func (f *File) readChunk(b *blocklet, i int, m *memory) (chunk, error) {
-	if err := m.take(b.lengths[i] + b.pages*pageHeaderBytes); err != nil {
-		return chunk{}, err
-	}
-	head, err := readAt(f.src, b.offsets[i], b.lengths[i])
-	if err != nil {
-		return chunk{}, err
-	}
-	c, err := parseChunk(head, b.offsets[i]+int64(len(head)), b.end(i, f.dimensions), b.pages)
-	if err == nil && len(c.pages) != b.pages {
-		err = fault.Corruptf("%d pages, want %d", len(c.pages), b.pages)
-	}
-	return c, err
 }

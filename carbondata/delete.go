@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -27,19 +26,6 @@ type deleteFile struct {
 		Rows []int `json:"deletedRows"`
 	} `json:"blockletDetailsMap"`
 	Block string `json:"blockName"`
-}
-
-// pagePlace is a page of a data file.
-type pagePlace struct{ blocklet, page int }
-
-// deletedRows has the deleted rows of pages, in ascending order.
-type deletedRows map[pagePlace][]uint16
-
-// remove clears the bits of the deleted rows of a page.
-func (d deletedRows) remove(p pagePlace, rows batch.Bitmap) {
-	for _, row := range d[p] {
-		rows.Clear(int(row))
-	}
 }
 
 // blockName returns the name of a data file or of a file of deleted rows up to the segment.

@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -19,3 +20,54 @@ var (
 
 // ErrNoRows is the error of Writer.Close without a row.
 var ErrNoRows = errors.New("no rows, and CarbonData has no file without rows")
+
+// inside adds a place to an error.
+func inside(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}
+
+// RowError is why a Writer refuses a row, or why a scan ends at one. It is an ErrRow.
+type RowError struct {
+	Row    int    // from 0: of the batch, in AppendBatch; of the rows of the scan; −1: not known
+	Column string // with the value; empty if the row as a whole is refused
+	Err    error
+}
+
+func (e *RowError) Error() string {
+	text := e.Err.Error()
+	if e.Column != "" {
+		text = fmt.Sprintf("column %q: %s", e.Column, text)
+	}
+	if e.Row >= 0 {
+		text = fmt.Sprintf("row %d: %s", e.Row, text)
+	}
+	return text
+}
+
+func (e *RowError) Unwrap() []error { return []error{ErrRow, e.Err} }
+
+// refusedValue is why the value of a vector is refused.
+type refusedValue struct {
+	row int
+	error
+}
+
+func (e *refusedValue) Unwrap() error { return e.error }
+
+// inColumn adds the column to an error.
+func inColumn(name string, err error) error {
+	if bad, ok := errors.AsType[*refusedValue](err); ok {
+		return &RowError{bad.row, name, bad.error}
+	}
+	return fmt.Errorf("column %q: %w", name, err)
+}
+
+// unheld is the error of a stored value that no value outside of files represents. It is an ErrRow.
+type unheld struct{ text string }
+
+func (e *unheld) Error() string { return e.text }
+
+func (e *unheld) Unwrap() error { return ErrRow }

@@ -1,70 +1,9 @@
 package carbondata
 
 import (
-	"math"
-	"strconv"
-	"strings"
-
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 )
-
-// defaultValue returns the value of c in files that do not have the column, nil without a default.
-// Source: carbondata spec §4.2; CarbonData's DataTypeUtil writes and RestructureUtil reads it.
-//
-//	BYTE, SHORT, INT, LONG      decimal text
-//	FLOAT, DOUBLE               decimal text; NaN and infinities are null
-//	BOOLEAN                     "true" in any case; anything else is false
-//	DECIMAL                     scale (1), unscaled: two's complement, big-endian
-//	DATE                        decimal text of days since 1970-01-01 and 3fffffff; "1" is null
-//	TIMESTAMP                   milliseconds (8, big-endian), sign bit flipped
-//	STRING, VARCHAR, BINARY     bytes
-//
-// A DECIMAL(8,2) with the default 12.35: 02 04 d3
-func defaultValue(c *Column) (any, error) {
-	b := c.Default
-	if b == nil || len(b) == 0 && c.Type != String && c.Type != Varchar {
-		return nil, nil
-	}
-	switch c.Type {
-	case String, Varchar, Binary:
-		return textValue(c.Type, b), nil
-	case Boolean:
-		return strings.EqualFold(string(b), "true"), nil
-	case Decimal:
-		return nestedDecimal(c, b)
-	case Timestamp:
-		return oldNumber(c, b)
-	case Byte, Short, Int, Long:
-		v, err := strconv.ParseInt(string(b), 10, 64)
-		if err != nil {
-			return nil, fault.Corruptf("default: %v", err)
-		}
-		return integer(c.Type, v)
-	case Date:
-		v, err := strconv.ParseUint(string(b), 10, 32)
-		if err != nil {
-			return nil, fault.Corruptf("default: %v", err)
-		}
-		return date(uint32(v)), nil
-	case Float, Double:
-		bits := 64
-		if c.Type == Float {
-			bits = 32
-		}
-		v, err := strconv.ParseFloat(string(b), bits)
-		switch {
-		case math.IsInf(v, 0), math.IsNaN(v):
-			return nil, nil
-		case err != nil:
-			return nil, fault.Corruptf("default: %v", err)
-		case c.Type == Float:
-			return float32(v), nil
-		}
-		return v, nil
-	}
-	return nil, fault.Corruptf("%s with a default", c.TypeName())
-}
 
 // widen makes the column of a file read as to, the table's column, if that has the same type or a
 // wider one: LONG for INT, a DECIMAL with more digits and no fewer on either side of the point;

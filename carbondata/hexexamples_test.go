@@ -98,7 +98,7 @@ func TestExamplesOfMessages(t *testing.T) {
 		len(f.columns) != 1 || f.columns[0].Name != "a" {
 		t.Errorf("header: %d of %d bytes, %v, %v", end, len(header), f.columns, err)
 	}
-	columns, err := parseSchema(hexExample(t, "transactional.go",
+	columns, err := parseSchema(hexExample(t, "metafile.go",
 		`The schema file of a table with the ID "i" and the STRING "a":`))
 	if err != nil || len(columns) != 1 || columns[0].Name != "a" {
 		t.Errorf("schema file: %v, %v", columns, err)
@@ -169,9 +169,9 @@ func TestExamplesOfPages(t *testing.T) {
 		enc         []encoding
 		want        any
 	}{
-		{"page.go", "The DATE 2019-03-02:", Column{Type: Date}, []encoding{encDictionary}, Days(17957)},
-		{"page.go", `The STRING "ab":`, Column{Type: String}, nil, "ab"},
-		{"page.go", "A null STRING:", Column{Type: String}, nil, nil},
+		{"pageform.go", "The DATE 2019-03-02:", Column{Type: Date}, []encoding{encDictionary}, Days(17957)},
+		{"pageform.go", `The STRING "ab":`, Column{Type: String}, nil, "ab"},
+		{"pageform.go", "A null STRING:", Column{Type: String}, nil, nil},
 	} {
 		p := page{column: &e.column, rows: 1}
 		if err := p.choose(&pageHeader{encoders: e.enc}, false); err != nil {
@@ -244,7 +244,7 @@ func TestExamplesOfValues(t *testing.T) {
 		same(t, e.after, got, e.want)
 	}
 	c := Column{Type: Decimal, Precision: 8, Scale: 2,
-		Default: hexExample(t, "evolve.go", "A DECIMAL(8,2) with the default 12.35:")}
+		Default: hexExample(t, "table.go", "A DECIMAL(8,2) with the default 12.35:")}
 	got, err := defaultValue(&c)
 	if err != nil {
 		t.Error(err)
@@ -254,11 +254,11 @@ func TestExamplesOfValues(t *testing.T) {
 
 // TestExamplesOfJSON reads the examples of JSON in the comments.
 func TestExamplesOfJSON(t *testing.T) {
-	segments, _, err := parseStatus(jsonExample(t, "transactional.go", "A tablestatus:"))
+	segments, _, err := parseStatus(jsonExample(t, "metafile.go", "A tablestatus:"))
 	if err != nil || len(segments) != 1 || !segments[0].shown || segments[0].File != "0_1700000100000.segment" {
 		t.Errorf("tablestatus: %+v, %v", segments, err)
 	}
-	folders, err := parseSegment(jsonExample(t, "transactional.go", "Its segment file:"))
+	folders, err := parseSegment(jsonExample(t, "metafile.go", "Its segment file:"))
 	if err != nil {
 		t.Error(err)
 	}

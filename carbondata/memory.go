@@ -1,7 +1,6 @@
 package carbondata
 
 import (
-	"math"
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -14,9 +13,6 @@ type memory struct {
 	left int
 	work *work // nil: not limited
 }
-
-// memoryLimit returns the limit for a file.
-func (f *File) memoryLimit() int { return memoryFor(f.src.Size()) }
 
 // memoryFor returns the limit for a number of bytes, so that reading them takes no more than 32
 // times their size and 32 MiB, whatever a codec could produce from them.
@@ -55,13 +51,6 @@ const (
 	workRatio = 1024 // about what gzip makes of a byte, at most
 )
 
-// newWork returns the limit for a file.
-func (f *File) newWork() *work {
-	w := new(work)
-	w.left.Store(int64(min(minWork+workRatio*float64(f.src.Size()), math.MaxInt64/2)))
-	return w
-}
-
 // unpacked uses the limit of work for n bytes of some cells.
 func (m *memory) unpacked(n, cells int) error {
 	// A page inside complex columns may have more cells than rows, at no cost to the file.
@@ -79,3 +68,6 @@ func (r *thriftReader) fewer(n, most int, what string) bool {
 	}
 	return r.err == nil
 }
+
+// maxPageRows is the greatest number of rows of a page.
+const maxPageRows = 1<<15 - 1

@@ -3,7 +3,6 @@ package carbondata
 import (
 	"encoding/binary"
 
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -48,32 +47,6 @@ func (p *page) checkFields() error {
 
 // errLargeRow is the error of a row that does not fit into memory.
 var errLargeRow = fault.Unsupportedf("a row takes more memory than one of a file of this size may")
-
-func nestedDate(b []byte) (any, error) {
-	switch len(b) {
-	case 0:
-		return nil, nil
-	case dateLen:
-		return date(binary.BigEndian.Uint32(b) ^ 1<<31), nil
-	}
-	return nil, fault.Corruptf("DATE of %d bytes", len(b))
-}
-
-func nestedDecimal(c *Column, b []byte) (any, error) {
-	if len(b) == 0 {
-		return nil, nil
-	}
-	scale, unscaled := int(b[0]), b[1:]
-	const maxBytes = 16
-	if len(unscaled) == 0 || len(unscaled) > maxBytes || scale > c.Scale {
-		return nil, fault.Corruptf("%s with %d digits after the point in %d bytes", c.TypeName(), scale, len(b))
-	}
-	v, err := rescale(batch.Int128(int128(unscaled)), c.Scale-scale)
-	if err != nil || !v.FitsDigits(c.Precision) {
-		return nil, fault.Corruptf("a value out of the range of %s", c.TypeName())
-	}
-	return v, nil
-}
 
 // value returns the value of a row. As CarbonData's row reader does, it returns nil for an array or
 // map of exactly one null, and for a struct of only nulls. It subtracts from budget the memory of
@@ -129,20 +102,4 @@ func (c *cells) fields(row int, budget *int) (values []any, null bool, err error
 		null = null && values[i] == nil
 	}
 	return values, null, nil
-}
-
-// readPage reads page p, of n rows, of the column and its children.
-func (c *cells) readPage(f *File, p, n int, m *memory, scratch *[]byte) error {
-	if err := c.page.read(f, c, p, n, m, scratch); err != nil {
-		return inside(err, "column %q: page %d", c.column.Name, p)
-	}
-	if c.page.form == formElements {
-		n = c.page.elements
-	}
-	for _, child := range c.children {
-		if err := child.readPage(f, p, n, m, scratch); err != nil {
-			return inside(err, "column %q", c.column.Name)
-		}
-	}
-	return nil
 }

@@ -329,9 +329,3 @@ func integer(typ Type, v int64) (any, error) {
 	}
 	return nil, fault.Corruptf("%d is out of the range of %v", v, typ)
 }
-
-// unheld is the error of a stored value that no value outside of files represents. It is an ErrRow.
-type unheld struct{ text string }
-
-func (e *unheld) Error() string { return e.text }
-func (e *unheld) Unwrap() error { return ErrRow }

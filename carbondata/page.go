@@ -8,96 +8,6 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Data of a page after decompression, one entry per row. Source: carbondata spec §7.
-//
-//	numbers            see numbers: store type's width, little-endian; 3 bytes: big-endian
-//	DECIMAL over 18    digits: two's complement, big-endian, see decimalWidth
-//	STRING             length (2, big-endian), bytes
-//	VARCHAR, BINARY    length (4, big-endian), bytes
-//	local dictionary   surrogate (3, big-endian)
-//	DATE               4, big-endian: 1 for null, else days since 1970-01-01, see switchDay, and
-//	                   3fffffff
-//	numbers before 1.5 in sort columns, and TIMESTAMP: length (2), big-endian with the sign bit
-//	                   flipped; no bytes for null
-//
-// With INVERTED_INDEX the entries are sorted, see inverse. With RLE and runs there is one entry for
-// each run, see runEnds.
-//
-// Inside ARRAY, STRUCT, and MAP there is one entry for each element of the parent's page, and no
-// entry is sorted. Numbers are as above. The length of a string has 4 bytes if the encodings
-// contain INT_LENGTH_COMPLEX_CHILD_BYTE_ARRAY, else 2. Source: carbondata spec §7.8.
-//
-//	ARRAY, MAP         number of elements (4, big-endian), index of the first (4): elements are in
-//	                   order and without gaps
-//	STRUCT             number of fields (2, big-endian)
-//	DATE               length, 4 bytes as above with the sign bit flipped; no bytes for null
-//	DECIMAL            length, scale (1), unscaled: two's complement, big-endian; no bytes for null
-//
-// The DATE 2019-03-02: 40 00 46 24. The STRING "ab": 00 02 61 62. A null STRING:
-// 00 08 40 4e 55 23 4c 4c 24 21
-const (
-	nullText      = "@NU#LL$!" // file format: never change
-	dateNull      = 1          // file format: never change
-	dateZero      = 1<<30 - 1  // file format: never change
-	dateLen       = 4          // file format: never change
-	surrogateLen  = 3          // file format: never change
-	lengthLen     = 2          // file format: never change
-	longLengthLen = 4          // file format: never change
-)
-
-// form is how the values of a page are stored.
-type form int
-
-const (
-	formNumbers form = iota
-	formStrings
-	formSurrogates
-	formDates
-	formOldNumbers // as strings of bytes
-	formNestedDates
-	formNestedDecimals
-	formElements // of ARRAY and MAP
-	formFields   // of STRUCT
-)
-
-// page is a decoded page. Its memory is used again for the next page of the column.
-type page struct {
-	column  *Column
-	form    form
-	rows    int
-	nulls   []byte // bit i%8 of byte i/8: row i is null; may end early
-	numbers numbers
-	data    []byte
-	offsets []uint32 // of the strings in data, and the end of the last
-	prefix  int      // bytes of a string's length
-	dict    *dictionary
-	// of formSurrogates, indexes in dict: of the entries, or of the runs if there are ends; nil
-	// before findCodes
-	codes   []uint32
-	ends    []uint32 // of formSurrogates with runs: the entries after each; nil without runs and with row IDs
-	inverse []uint16 // from row to entry; nil if rows are in the order of the entries
-
-	elements int // of all rows of ARRAY and MAP
-
-	buffers pageBuffers
-}
-
-// pageBuffers is the memory of a page.
-type pageBuffers struct {
-	nulls, data, runs []byte
-	offsets, codes    []uint32
-	inverse           []uint16
-}
-
-// size returns the bytes of b.
-func (b *pageBuffers) size() int {
-	return cap(b.nulls) + cap(b.data) + cap(b.runs) +
-		offsetBytes*(cap(b.offsets)+cap(b.codes)) + rowIDLen*cap(b.inverse)
-}
-
-// offsetBytes is the memory of an offset or a code.
-const offsetBytes = 4
-
 // nullBits returns the null bits of a page of n values, at most limit bytes, in the memory of dst
 // if that is large enough. Source: carbondata spec §7.1.
 func nullBits(dst []byte, h *pageHeader, n, limit int) ([]byte, error) {
@@ -299,4 +209,20 @@ func (p *page) decode(compressor string, data, runs []byte, m *memory) (err erro
 		p.buffers.offsets = p.offsets
 	}
 	return err
+}
+
+// readPage reads page p, of n rows, of the column and its children.
+func (c *cells) readPage(f *File, p, n int, m *memory, scratch *[]byte) error {
+	if err := c.page.read(f, c, p, n, m, scratch); err != nil {
+		return inside(err, "column %q: page %d", c.column.Name, p)
+	}
+	if c.page.form == formElements {
+		n = c.page.elements
+	}
+	for _, child := range c.children {
+		if err := child.readPage(f, p, n, m, scratch); err != nil {
+			return inside(err, "column %q", c.column.Name)
+		}
+	}
+	return nil
 }

@@ -3,8 +3,8 @@ package carbondata
 import (
 	"bytes"
 	"encoding/binary"
-	"math"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -56,15 +56,6 @@ func (p *page) bytesAt(row int) int {
 	return len(p.bytes(p.entry(row)))
 }
 
-// isNullText reports whether a stored STRING, VARCHAR, or BINARY is null. Source: carbondata spec
-// §7.4.
-func isNullText(typ Type, b []byte) bool {
-	if typ == Binary {
-		return len(b) == 0
-	}
-	return len(b) == len(nullText) && string(b) == nullText
-}
-
 // textValue returns the value of a STRING, VARCHAR or BINARY.
 func textValue(typ Type, b []byte) any {
 	switch {
@@ -100,56 +91,28 @@ func oldNumber(c *Column, b []byte) (any, error) {
 	return nil, fault.Corruptf("%v of %d bytes", c.inFile().Type, len(b))
 }
 
-// splitStrings returns where the strings in data are: string i ends at offset i+1, and begins
-// prefix bytes after offset i. They are in the memory of dst if that is large enough.
-func splitStrings(dst []uint32, data []byte, prefix, n int) ([]uint32, error) {
-	if n > len(data)/prefix {
-		return nil, fault.Corruptf("%d bytes are too short for %d strings", len(data), n)
+func nestedDate(b []byte) (any, error) {
+	switch len(b) {
+	case 0:
+		return nil, nil
+	case dateLen:
+		return date(binary.BigEndian.Uint32(b) ^ 1<<31), nil
 	}
-	if cap(dst) < n+1 {
-		dst = make([]uint32, n+1)
-	}
-	offsets := dst[:n+1]
-	offsets[0] = 0
-	i, at := 0, 0
-	if prefix == lengthLen {
-		i, at = splitShort(offsets, data)
-	}
-	for ; i < n; i++ {
-		if len(data)-at < prefix {
-			return nil, fault.Corruptf("string %d begins at byte %d of %d", i, at, len(data))
-		}
-		length := int(int16(binary.BigEndian.Uint16(data[at:])))
-		if prefix == longLengthLen {
-			length = int(int32(binary.BigEndian.Uint32(data[at:])))
-		}
-		at += prefix
-		if length < 0 || length > len(data)-at {
-			return nil, fault.Corruptf("string %d: %d bytes, %d are left", i, length, len(data)-at)
-		}
-		at += length
-		offsets[i+1] = uint32(at)
-	}
-	if at != len(data) {
-		return nil, fault.Corruptf("%d bytes after the last string", len(data)-at)
-	}
-	return offsets, nil
+	return nil, fault.Corruptf("DATE of %d bytes", len(b))
 }
 
-// splitShort sets offsets, but the first, to the ends of strings in data whose lengths have two
-// bytes. It stops before a string that is too long, and returns the string's index and offset.
-func splitShort(offsets []uint32, data []byte) (i, at int) {
-	ends := offsets[1:]
-	for i = range ends {
-		if uint(at+lengthLen) > uint(len(data)) {
-			return i, at
-		}
-		end := at + lengthLen + int(binary.BigEndian.Uint16(data[at:at+lengthLen]))
-		if end > len(data) || end-at > lengthLen+math.MaxInt16 {
-			return i, at
-		}
-		ends[i] = uint32(end)
-		at = end
+func nestedDecimal(c *Column, b []byte) (any, error) {
+	if len(b) == 0 {
+		return nil, nil
 	}
-	return len(ends), at
+	scale, unscaled := int(b[0]), b[1:]
+	const maxBytes = 16
+	if len(unscaled) == 0 || len(unscaled) > maxBytes || scale > c.Scale {
+		return nil, fault.Corruptf("%s with %d digits after the point in %d bytes", c.TypeName(), scale, len(b))
+	}
+	v, err := rescale(batch.Int128(int128(unscaled)), c.Scale-scale)
+	if err != nil || !v.FitsDigits(c.Precision) {
+		return nil, fault.Corruptf("a value out of the range of %s", c.TypeName())
+	}
+	return v, nil
 }

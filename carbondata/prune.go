@@ -11,9 +11,6 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// verdict says of how many rows of a file, a blocklet, or a page a filter is true.
-type verdict uint8
-
 const (
 	some verdict = iota // not known
 	none
@@ -126,17 +123,6 @@ func judgeRange(p *batch.Predicate, r cellRange) verdict {
 		return all
 	}
 	return some
-}
-
-// pruner finds out what a scan need not read: blocklets and pages of which bounds and dictionaries
-// say that the filter is true for no row, and columns of pages that need no test.
-type pruner struct {
-	filter   *boundFilter
-	disabled bool      // for tests: everything is read
-	blocklet []verdict // of each test in the blocklet
-	page     []verdict // in the page
-	// of each test: the words of the dictionary that pass; nil without a dictionary
-	matches []batch.Bitmap
 }
 
 func newPruner(f *boundFilter) pruner {

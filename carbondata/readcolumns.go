@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/oribi-db/oribi/internal/parallel"
@@ -80,4 +81,31 @@ func (c *cells) need(i, n int) (bytes int, known bool) {
 		return bytes + (1+snappyRatio)*h.data, h.compressor == "" || h.compressor == nameSnappy
 	}
 	return bytes, true
+}
+
+// readColumn reads the current page of a column, unless that has been done.
+func (r *pageReader) readColumn(c *scanColumn) error {
+	if c.read || c.cells == nil {
+		return nil
+	}
+	c.read = true
+	return c.cells.readPage(r.file.File, r.page, r.rows, &r.memory, &r.scratch)
+}
+
+// value returns the value of a row, see cells.value.
+func (c *scanColumn) value(row int, budget *int) (any, error) {
+	if c.cells == nil {
+		return c.missing, nil
+	}
+	v, err := c.cells.value(row, budget)
+	return v, inside(err, "column %q", c.column.Name)
+}
+
+// inColumn adds the column to an error, and the row to an error about one value. before is the
+// number of rows before the row with number 0 in the error.
+func (c *scanColumn) inColumn(before int, err error) error {
+	if bad, ok := errors.AsType[*refusedValue](err); ok {
+		return &RowError{before + bad.row, c.column.Name, bad.error}
+	}
+	return inside(err, "column %q", c.column.Name)
 }

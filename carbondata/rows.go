@@ -4,66 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
-
-	"github.com/oribi-db/oribi/batch"
 )
-
-// cells reads the values of one column of a file, page by page.
-type cells struct {
-	column *Column
-	chunk  chunk
-	dict   *dictionary
-	page   page
-
-	children []*cells
-	elements *batch.Vector // of an array, see fillArrays
-	parts    [][]byte      // the same
-	packed   []byte        // the arrays of a vector
-}
-
-func newCells(col *Column) *cells {
-	c := &cells{column: col}
-	for i := range col.Children {
-		c.children = append(c.children, newCells(&col.Children[i]))
-	}
-	return c
-}
-
-// open reads the headers and the dictionaries of the column and its children in a blocklet.
-func (c *cells) open(f *File, b *blocklet, m *memory) (err error) {
-	c.dict = nil
-	if c.chunk, err = f.readChunk(b, c.column.first, m); err != nil {
-		return err
-	}
-	if c.chunk.dictionary != nil {
-		if c.dict, err = readDictionary(&c.chunk, c.column.Type, m); err != nil {
-			return inside(err, "dictionary")
-		}
-	}
-	for _, child := range c.children {
-		if err := child.open(f, b, m); err != nil {
-			return inside(err, "column %q", child.column.Name)
-		}
-	}
-	return nil
-}
-
-// size returns the memory of the pages of the column and its children.
-func (c *cells) size() int {
-	n := c.page.buffers.size()
-	for _, child := range c.children {
-		n += child.size()
-	}
-	return n
-}
-
-// release frees the memory of the pages.
-func (c *cells) release() {
-	c.page = page{}
-	for _, child := range c.children {
-		child.release()
-	}
-}
 
 // Rows returns the rows in the order of the file, each with the values of the columns of Schema;
 // see Type for their Go types. A row belongs to the caller. The first error ends the iteration.

@@ -39,17 +39,6 @@ type sortRow struct {
 	at     uint32 // in the chunk
 }
 
-const (
-	rowLenBytes = 4
-
-	// Bytes of memory for a sortRow: their slice doubles when it is full.
-	sortRowBytes = 3 * 16
-
-	sortChunkBytes = 1 << 20
-
-	minSortMemory = 64 << 10
-)
-
 // newRowSorter returns a sorter of rows with the given columns. keys are the sort columns, first
 // the most significant, as indexes in columns. memory bounds the bytes of rows in memory; a single
 // row may be larger. dir is the directory of temporary files; "" means os.TempDir.
@@ -261,4 +250,12 @@ func (s *rowSorter) close() {
 		s.file.close()
 	}
 	s.file, s.runs, s.chunks, s.rows, s.scratch = nil, nil, nil, nil, nil
+}
+
+// newRun returns a writer of a run in the given file.
+func (s *rowSorter) newRun(f *sortFile) *runWriter {
+	const smallest, largest = 4 << 10, 256 << 10
+	full := int(min(max(s.memory/64, smallest), largest))
+	return &runWriter{file: f, run: sortRun{from: f.size, to: f.size}, full: full,
+		frame: make([]byte, frameHead, full+full/4)}
 }

@@ -55,14 +55,6 @@ type runWriter struct {
 	frame []byte
 }
 
-// newRun returns a writer of a run in the given file.
-func (s *rowSorter) newRun(f *sortFile) *runWriter {
-	const smallest, largest = 4 << 10, 256 << 10
-	full := int(min(max(s.memory/64, smallest), largest))
-	return &runWriter{file: f, run: sortRun{from: f.size, to: f.size}, full: full,
-		frame: make([]byte, frameHead, full+full/4)}
-}
-
 // add adds the next row of the run.
 func (w *runWriter) add(row []byte) error {
 	w.frame = binary.LittleEndian.AppendUint32(w.frame, uint32(len(row)))
@@ -213,3 +205,14 @@ func (h *runHeap) Pop() any {
 	*h = (*h)[:last]
 	return r
 }
+
+const (
+	rowLenBytes = 4
+
+	// Bytes of memory for a sortRow: their slice doubles when it is full.
+	sortRowBytes = 3 * 16
+
+	sortChunkBytes = 1 << 20
+
+	minSortMemory = 64 << 10
+)

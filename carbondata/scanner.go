@@ -36,20 +36,6 @@ type Scanner struct {
 // run is rows [from, to) of a page.
 type run struct{ from, to int }
 
-const (
-	maxBatchRows  = batch.WindowRows
-	maxBatchBytes = 4 << 20 // of vectors, without the bytes that strings point to
-	stringBytes   = 24
-)
-
-// cellBytes returns the memory of a cell in a vector, without the bytes of a string.
-func cellBytes(t schema.Type) int {
-	if w := t.Width(); w > 0 {
-		return w
-	}
-	return stringBytes
-}
-
 // Scan begins to read the rows that Rows returns, as batches. Errors: the errors of Rows.
 //
 // Memory: as Rows, and a batch of at most 4 MiB.

@@ -13,23 +13,6 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// segmentStatus is a segment in tablestatus. Everything in JSON is text.
-type segmentStatus struct {
-	Name        string `json:"loadName"`
-	Merged      string `json:"mergedLoadName"`
-	Status      string `json:"loadStatus"`
-	File        string `json:"segmentFile"`
-	Format      string `json:"fileFormat"`
-	Visibility  string `json:"visibility"`
-	Updates     string `json:"updateStatusFileName"`
-	Path        string `json:"path"`
-	Start       string `json:"loadStartTime"`
-	UpdateStart string `json:"updateDeltaStartTimestamp"`
-	UpdateEnd   string `json:"updateDeltaEndTimestamp"`
-
-	shown bool // its rows are in the table
-}
-
 // segmentFile says where a segment is.
 type segmentFile struct {
 	Locations map[string]struct {
@@ -139,11 +122,6 @@ func parseSegment(b []byte) (folders []segmentFolder, err error) {
 		folders = append(folders, f)
 	}
 	return folders, nil
-}
-
-// isName reports whether name is the name of a file, without a directory.
-func isName(name string) bool {
-	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "."
 }
 
 // inTable returns the path of a folder in the table's folder dir.
@@ -332,4 +310,14 @@ func (t *Table) addSegment(dir string, s *segmentStatus, deleted *updates, known
 		}
 	}
 	return nil
+}
+
+// metadata reads a file of a table's metadata. A missing file is damage: the caller has seen a
+// reference to it.
+func metadata(dir string, name ...string) ([]byte, error) {
+	b, err := readWhole(filepath.Join(append([]string{dir, metadataDir}, name...)...))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Corruptf("not there")
+	}
+	return b, err
 }

@@ -1,16 +1,14 @@
 package carbondata
 
 import (
-	"cmp"
-	"fmt"
-	"io/fs"
-	"os"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -61,96 +59,6 @@ type tableFile struct {
 	partitions []string // columns whose values are in the names of folders
 }
 
-// Open opens the data file, the folder of data files, or the transactional table at path, or the
-// one transactional table below it. It reads headers and footers, and matches the columns of the
-// files by name with the columns of the newest file, or by ID with the columns of the table. The
-// caller must close the table.
-//
-// Errors: ErrCorrupt, ErrUnsupported, errors of package os, and os.ErrNotExist if there are no data
-// files. Source: carbondata spec §2.
-func Open(path string) (*Table, error) {
-	t := new(Table)
-	err := t.open(path)
-	if err == nil {
-		err = t.match()
-	}
-	if err != nil {
-		t.Close()
-		return nil, fmt.Errorf("carbondata: %w", err)
-	}
-	return t, nil
-}
-
-func (t *Table) open(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return t.add(path)
-	}
-	if isTransactional(path) {
-		return inside(t.openTransactional(path), "%s", path)
-	}
-	found, err := t.addFolder(path)
-	if found || err != nil {
-		return err
-	}
-	table, err := findTable(path)
-	if err != nil {
-		return err
-	}
-	if table == "" {
-		return fmt.Errorf("%s: no files *%s: %w", path, dataSuffix, os.ErrNotExist)
-	}
-	return inside(t.openTransactional(table), "%s", table)
-}
-
-// addFolder adds the data files of a folder, by name. It reports whether the folder has any.
-func (t *Table) addFolder(path string) (found bool, err error) {
-	entries, err := os.ReadDir(path) // sorted by name
-	if err != nil {
-		return false, err
-	}
-	var deletes []string
-	for _, e := range entries {
-		name := filepath.Join(path, e.Name())
-		switch {
-		case e.Type()&^fs.ModeSymlink != 0: // a folder, a pipe
-		case strings.HasSuffix(name, deleteSuffix):
-			deletes = append(deletes, name)
-		case strings.HasSuffix(name, dataSuffix):
-			if err := t.add(name); err != nil {
-				return false, err
-			}
-		case strings.HasSuffix(name, indexSuffix), strings.HasSuffix(name, mergeSuffix):
-			t.indexes = append(t.indexes, name)
-		}
-	}
-	if len(t.files) == 0 && len(t.indexes) > 0 {
-		return false, fault.Corruptf("no data files for %s", t.indexes[0])
-	}
-	if err := t.addDeletes(deletes); err != nil {
-		return false, err
-	}
-	return len(t.files) > 0, nil
-}
-
-// add adds a data file. Errors name it.
-func (t *Table) add(path string) error {
-	src, err := block.OpenFile(path)
-	if err != nil {
-		return err
-	}
-	f := &File{src: src}
-	if err := f.open(); err != nil {
-		src.Close()
-		return inside(err, "%s", path)
-	}
-	t.files = append(t.files, tableFile{File: f, name: filepath.Base(path), path: path, close: src.Close})
-	return nil
-}
-
 // timestamp returns the time in the name of a data file: between the last dash and the next point.
 // A name without one is older than all others.
 func timestamp(name string) int64 {
@@ -161,67 +69,6 @@ func timestamp(name string) int64 {
 		return -1
 	}
 	return n
-}
-
-// match takes the schema of the newest file, unless the table has one, and finds its columns in all
-// files.
-func (t *Table) match() error {
-	if !t.byID {
-		newest := slices.MaxFunc(t.files, func(a, b tableFile) int {
-			return cmp.Or(cmp.Compare(timestamp(a.name), timestamp(b.name)), strings.Compare(a.name, b.name))
-		})
-		t.columns = newest.Schema()
-	}
-	t.missing = make([]any, len(t.columns))
-	for i := range t.files {
-		if err := t.matchFile(&t.files[i]); err != nil {
-			return inside(err, "%s", t.files[i].path)
-		}
-	}
-	return nil
-}
-
-// matchFile finds the table's columns in a file: by name, in a transactional table by ID. A file of
-// the SDK, which has names as IDs, can be in a segment that was added to the table: then by name
-// too.
-func (t *Table) matchFile(f *tableFile) error {
-	if t.byID {
-		if err := uniqueIDs(f.File.columns); err != nil {
-			return err
-		}
-	}
-	ids, names := map[string]int{}, map[string]int{}
-	for k := range f.File.columns {
-		c := &f.File.columns[k]
-		ids[c.ID] = k
-		if !t.byID || strings.EqualFold(c.ID, c.Name) {
-			names[c.Name] = k
-		}
-	}
-	for n := range t.columns {
-		c := &t.columns[n]
-		k, ok := ids[c.ID]
-		if !t.byID || !ok {
-			k, ok = names[c.Name]
-		}
-		if !ok {
-			if slices.ContainsFunc(f.partitions, func(name string) bool { return strings.EqualFold(name, c.Name) }) {
-				return fault.Unsupportedf("partition column %q is only in the name of the folder", c.Name)
-			}
-			if t.missing[n] == nil {
-				var err error
-				if t.missing[n], err = defaultValue(c); err != nil {
-					return inside(err, "column %q", c.Name)
-				}
-			}
-			k = -1
-		} else if there := &f.File.columns[k]; there.TypeName() != c.TypeName() && !(t.byID && there.widen(c)) {
-			return fault.Unsupportedf("column %q is %s, and %s in the file", c.Name,
-				c.TypeName(), there.inFile().TypeName())
-		}
-		f.columns = append(f.columns, k)
-	}
-	return nil
 }
 
 // uniqueIDs checks that no two columns have the same ID: one of them would be read as the other.
@@ -265,4 +112,111 @@ func (t *Table) Close() error {
 	}
 	t.files = nil
 	return first
+}
+
+// defaultValue returns the value of c in files that do not have the column, nil without a default.
+// Source: carbondata spec §4.2; CarbonData's DataTypeUtil writes and RestructureUtil reads it.
+//
+//	BYTE, SHORT, INT, LONG      decimal text
+//	FLOAT, DOUBLE               decimal text; NaN and infinities are null
+//	BOOLEAN                     "true" in any case; anything else is false
+//	DECIMAL                     scale (1), unscaled: two's complement, big-endian
+//	DATE                        decimal text of days since 1970-01-01 and 3fffffff; "1" is null
+//	TIMESTAMP                   milliseconds (8, big-endian), sign bit flipped
+//	STRING, VARCHAR, BINARY     bytes
+//
+// A DECIMAL(8,2) with the default 12.35: 02 04 d3
+func defaultValue(c *Column) (any, error) {
+	b := c.Default
+	if b == nil || len(b) == 0 && c.Type != String && c.Type != Varchar {
+		return nil, nil
+	}
+	switch c.Type {
+	case String, Varchar, Binary:
+		return textValue(c.Type, b), nil
+	case Boolean:
+		return strings.EqualFold(string(b), "true"), nil
+	case Decimal:
+		return nestedDecimal(c, b)
+	case Timestamp:
+		return oldNumber(c, b)
+	case Byte, Short, Int, Long:
+		v, err := strconv.ParseInt(string(b), 10, 64)
+		if err != nil {
+			return nil, fault.Corruptf("default: %v", err)
+		}
+		return integer(c.Type, v)
+	case Date:
+		v, err := strconv.ParseUint(string(b), 10, 32)
+		if err != nil {
+			return nil, fault.Corruptf("default: %v", err)
+		}
+		return date(uint32(v)), nil
+	case Float, Double:
+		bits := 64
+		if c.Type == Float {
+			bits = 32
+		}
+		v, err := strconv.ParseFloat(string(b), bits)
+		switch {
+		case math.IsInf(v, 0), math.IsNaN(v):
+			return nil, nil
+		case err != nil:
+			return nil, fault.Corruptf("default: %v", err)
+		case c.Type == Float:
+			return float32(v), nil
+		}
+		return v, nil
+	}
+	return nil, fault.Corruptf("%s with a default", c.TypeName())
+}
+
+// isName reports whether name is the name of a file, without a directory.
+func isName(name string) bool {
+	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "."
+}
+
+// segmentStatus is a segment in tablestatus. Everything in JSON is text.
+type segmentStatus struct {
+	Name        string `json:"loadName"`
+	Merged      string `json:"mergedLoadName"`
+	Status      string `json:"loadStatus"`
+	File        string `json:"segmentFile"`
+	Format      string `json:"fileFormat"`
+	Visibility  string `json:"visibility"`
+	Updates     string `json:"updateStatusFileName"`
+	Path        string `json:"path"`
+	Start       string `json:"loadStartTime"`
+	UpdateStart string `json:"updateDeltaStartTimestamp"`
+	UpdateEnd   string `json:"updateDeltaEndTimestamp"`
+
+	shown bool // its rows are in the table
+}
+
+// add adds a data file. Errors name it.
+func (t *Table) add(path string) error {
+	src, err := block.OpenFile(path)
+	if err != nil {
+		return err
+	}
+	f := &File{src: src}
+	if err := f.open(); err != nil {
+		src.Close()
+		return inside(err, "%s", path)
+	}
+	t.files = append(t.files, tableFile{File: f, name: filepath.Base(path), path: path, close: src.Close})
+	return nil
+}
+
+// pagePlace is a page of a data file.
+type pagePlace struct{ blocklet, page int }
+
+// deletedRows has the deleted rows of pages, in ascending order.
+type deletedRows map[pagePlace][]uint16
+
+// remove clears the bits of the deleted rows of a page.
+func (d deletedRows) remove(p pagePlace, rows batch.Bitmap) {
+	for _, row := range d[p] {
+		rows.Clear(int(row))
+	}
 }

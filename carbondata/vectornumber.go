@@ -196,8 +196,6 @@ func narrow[T int8 | int16 | int32](dst []T, src []int64) (bad int) {
 	return bad
 }
 
-const microsPerMilli = 1000
-
 // timestamps stores milliseconds as microseconds, see store8.
 func timestamps(dst, src []int64) (bad int) {
 	bad = -1

@@ -1,7 +1,6 @@
 package carbondata
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/oribi-db/oribi/batch"
@@ -21,42 +20,6 @@ func (w *Writer) AppendBatch(b *batch.RecordBatch) error {
 		return w.fail(err)
 	}
 	return nil
-}
-
-// RowError is why a Writer refuses a row, or why a scan ends at one. It is an ErrRow.
-type RowError struct {
-	Row    int    // from 0: of the batch, in AppendBatch; of the rows of the scan; −1: not known
-	Column string // with the value; empty if the row as a whole is refused
-	Err    error
-}
-
-func (e *RowError) Error() string {
-	text := e.Err.Error()
-	if e.Column != "" {
-		text = fmt.Sprintf("column %q: %s", e.Column, text)
-	}
-	if e.Row >= 0 {
-		text = fmt.Sprintf("row %d: %s", e.Row, text)
-	}
-	return text
-}
-
-func (e *RowError) Unwrap() []error { return []error{ErrRow, e.Err} }
-
-// refusedValue is why the value of a vector is refused.
-type refusedValue struct {
-	row int
-	error
-}
-
-func (e *refusedValue) Unwrap() error { return e.error }
-
-// inColumn adds the column to an error.
-func inColumn(name string, err error) error {
-	if bad, ok := errors.AsType[*refusedValue](err); ok {
-		return &RowError{bad.row, name, bad.error}
-	}
-	return fmt.Errorf("column %q: %w", name, err)
 }
 
 func (w *Writer) appendBatch(b *batch.RecordBatch) error {

@@ -2,18 +2,11 @@ package carbondata
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/batch"
-)
-
-// Limits of values. Source: carbondata spec §7.4.
-const (
-	maxTextChars = 32000         // of a STRING, in UTF-16
-	maxTextBytes = math.MaxInt16 // of a STRING: its length has a sign
 )
 
 // checkText refuses bytes that CarbonData reads as another value.

@@ -202,17 +202,6 @@ const (
 	maxCodedBytes = 512 << 20 // of a column in a blocklet whose dictionary may be given up
 )
 
-// rowMemory returns the memory of a row when it is read, without text and children.
-func (c *columnWriter) rowMemory() int {
-	switch {
-	case c.form == formStrings:
-		return codeBytes
-	case c.isWide():
-		return decimalWidth(c.Precision)
-	}
-	return max(numberTypes[c.Type].width(), valueBytes)
-}
-
 const valueBytes = 8 // most bytes of a number
 
 // textMemory returns the memory of text and children of the page when it is read.
@@ -263,4 +252,28 @@ func (v sortValue) compare(o sortValue) int {
 		return 1
 	}
 	return cmp.Or(cmp.Compare(v.n, o.n), bytes.Compare(v.text, o.text))
+}
+
+// encodedPage is a page of a column in the blocklet that is being filled.
+type encodedPage struct {
+	head   []byte     // DataChunk2
+	body   []byte     // data, compressed, row IDs, runs
+	coded  bool       // the data is surrogates
+	header pageHeader // of such a page
+}
+
+// size returns the bytes that the SDK counts for this page in the size of a blocklet.
+func (p *encodedPage) size() int { return len(p.head) + len(p.body) }
+
+// valueRange is the least and the greatest value of a column in a page or a blocklet, with those
+// that stand for nulls. Source: carbondata spec §9.
+type valueRange struct {
+	some           bool // there are values
+	absent         bool // a string is too long for bounds
+	minInt, maxInt int64
+	min, max       float64
+	minWide        batch.Int128
+	maxWide        batch.Int128
+	minText        []byte
+	maxText        []byte
 }

@@ -18,14 +18,6 @@ type dictionaryWriter struct {
 	used   []byte   // dictionary_values of the blocklet
 }
 
-const (
-	maxDictionaryBytes = 4 << 20
-
-	defaultDictionaryThreshold = 10000
-	minDictionaryThreshold     = 1000
-	maxDictionaryThreshold     = 100000
-)
-
 func newDictionaryWriter(threshold, prefix int) *dictionaryWriter {
 	return &dictionaryWriter{
 		codes:  map[string]uint32{nullText: nullSurrogate},
@@ -80,29 +72,4 @@ func appendLength(dst []byte, prefix, n int) []byte {
 		return binary.BigEndian.AppendUint16(dst, uint16(n))
 	}
 	return binary.BigEndian.AppendUint32(dst, uint32(n))
-}
-
-// chunk writes the LocalDictionaryChunk of the blocklet as a field of the open message.
-func (d *dictionaryWriter) chunk(w *thriftWriter, c *columnWriter) error {
-	data, err := c.compressor.compress(d.data())
-	if err != nil {
-		return err
-	}
-	used, err := c.compressor.compress(d.used)
-	if err != nil {
-		return err
-	}
-	kind := kindPlainValue
-	if d.prefix == longLengthLen {
-		kind = kindLongValue
-	}
-	w.begin(chunkDictionary)
-	w.begin(dictionaryMeta)
-	w.encodings(dictionaryEncoders, []encoding{encDirectCompress})
-	w.binaries(dictionaryMetas, [][]byte{c.appendMeta(nil, inByteArray, inByteArray, byte(kind), 0, nil)})
-	w.end()
-	w.bytes(dictionaryData, data)
-	w.bytes(dictionaryValues, used)
-	w.end()
-	return nil
 }

@@ -290,3 +290,14 @@ func (c *columnWriter) appendStats(dst []byte, r valueRange) []byte {
 	}
 	return append(dst, make([]byte, 8)...)
 }
+
+// rowMemory returns the memory of a row when it is read, without text and children.
+func (c *columnWriter) rowMemory() int {
+	switch {
+	case c.form == formStrings:
+		return codeBytes
+	case c.isWide():
+		return decimalWidth(c.Precision)
+	}
+	return max(numberTypes[c.Type].width(), valueBytes)
+}

@@ -3,6 +3,7 @@ package carbondata
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -93,3 +94,17 @@ func (o *WriterOptions) check() error {
 	}
 	return nil
 }
+
+// Limits of values. Source: carbondata spec §7.4.
+const (
+	maxTextChars = 32000         // of a STRING, in UTF-16
+	maxTextBytes = math.MaxInt16 // of a STRING: its length has a sign
+)
+
+const (
+	maxDictionaryBytes = 4 << 20
+
+	defaultDictionaryThreshold = 10000
+	minDictionaryThreshold     = 1000
+	maxDictionaryThreshold     = 100000
+)

@@ -7,17 +7,6 @@ import (
 	"slices"
 )
 
-// encodedPage is a page of a column in the blocklet that is being filled.
-type encodedPage struct {
-	head   []byte     // DataChunk2
-	body   []byte     // data, compressed, row IDs, runs
-	coded  bool       // the data is surrogates
-	header pageHeader // of such a page
-}
-
-// size returns the bytes that the SDK counts for this page in the size of a blocklet.
-func (p *encodedPage) size() int { return len(p.head) + len(p.body) }
-
 // rawPage is a page before compression, with the fields of its header.
 type rawPage struct {
 	rows         int
@@ -354,4 +343,29 @@ func (c *columnWriter) chunkHeader() ([]byte, error) {
 	}
 	w.stop()
 	return w.b, nil
+}
+
+// chunk writes the LocalDictionaryChunk of the blocklet as a field of the open message.
+func (d *dictionaryWriter) chunk(w *thriftWriter, c *columnWriter) error {
+	data, err := c.compressor.compress(d.data())
+	if err != nil {
+		return err
+	}
+	used, err := c.compressor.compress(d.used)
+	if err != nil {
+		return err
+	}
+	kind := kindPlainValue
+	if d.prefix == longLengthLen {
+		kind = kindLongValue
+	}
+	w.begin(chunkDictionary)
+	w.begin(dictionaryMeta)
+	w.encodings(dictionaryEncoders, []encoding{encDirectCompress})
+	w.binaries(dictionaryMetas, [][]byte{c.appendMeta(nil, inByteArray, inByteArray, byte(kind), 0, nil)})
+	w.end()
+	w.bytes(dictionaryData, data)
+	w.bytes(dictionaryValues, used)
+	w.end()
+	return nil
 }

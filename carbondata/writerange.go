@@ -8,19 +8,6 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// valueRange is the least and the greatest value of a column in a page or a blocklet, with those
-// that stand for nulls. Source: carbondata spec §9.
-type valueRange struct {
-	some           bool // there are values
-	absent         bool // a string is too long for bounds
-	minInt, maxInt int64
-	min, max       float64
-	minWide        batch.Int128
-	maxWide        batch.Int128
-	minText        []byte
-	maxText        []byte
-}
-
 // maxBoundBytes is the length of the longest string of a column with bounds.
 const maxBoundBytes = 200
 

@@ -84,23 +84,3 @@ func (w *Writer) restart() (err error) {
 
 // checkEvery is how many sorted rows are written between two checks of the context.
 const checkEvery = 1024
-
-// writeSorted writes the sorted rows.
-func (w *Writer) writeSorted() error {
-	sorter := w.sorter
-	w.sorter = nil
-	defer sorter.close()
-	n := 0
-	for row, err := range sorter.sorted() {
-		if n++; err == nil && n%checkEvery == 0 {
-			err = w.o.Context.Err()
-		}
-		if err == nil {
-			err = w.append(row)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
