@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"sort"
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -12,6 +13,9 @@ type filter struct {
 	kind filterKind
 	from mvcc.Snapshot // for between
 	to   mvcc.Snapshot
+	// onlyRows says that only deletes and reinserts are needed, and no cells: the reader may skip
+	// cblocks of updates.
+	onlyRows bool
 }
 
 type filterKind int8
@@ -58,6 +62,7 @@ func (f filter) check(b *deltaBlock) error {
 type cblockBounds struct {
 	oldest, newest atomic.Uint64
 	rows           atomic.Uint64 // the last row, and the first one in the high bits
+	updates        atomic.Bool   // all changes are updates
 	known          atomic.Bool   // set after the others; all writers set the same values
 }
 
@@ -69,18 +74,46 @@ func (c *cblockBounds) note(b *deltaBlock) {
 	c.oldest.Store(uint64(b.oldest))
 	c.newest.Store(uint64(b.newest))
 	c.rows.Store(uint64(b.low)<<32 | uint64(b.high))
+	c.updates.Store(len(b.nonUpdates) == 0)
 	c.known.Store(true)
 }
 
 // excluded reports whether the cblock is known to have no change of the filter. In that case, low
 // and high are its first and last row.
 func (c *cblockBounds) excluded(f filter) (low, high uint32, ok bool) {
-	if f.kind == all || !c.known.Load() ||
+	if f.kind == all || !c.known.Load() || !(f.onlyRows && c.updates.Load()) &&
 		!f.excludes(mvcc.Timestamp(c.oldest.Load()), mvcc.Timestamp(c.newest.Load())) {
 		return 0, 0, false
 	}
 	rows := c.rows.Load()
 	return uint32(rows >> 32), uint32(rows), true
+}
+
+// knownUnchanged reports whether it is known that none of the cblocks has changes of rows [from, to)
+// that the filter does not exclude.
+func (c *cursor) knownUnchanged(from, to uint32) bool {
+	all := c.file.bounds.Load()
+	if all == nil {
+		return false
+	}
+	bounds := *all
+	// The rows of cblocks ascend; a cblock with unknown rows may be anywhere.
+	first := sort.Search(len(bounds), func(i int) bool {
+		return !bounds[i].known.Load() || uint32(bounds[i].rows.Load()) >= from
+	})
+	for i := first; i < len(bounds); i++ {
+		b := &bounds[i]
+		if !b.known.Load() {
+			return false
+		}
+		if low := uint32(b.rows.Load() >> 32); low >= to {
+			return true
+		}
+		if _, _, ok := b.excluded(c.filter); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // boundsOf returns the bounds of all n data cblocks of the file.

@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // TestKnownCblocksAreSkipped changes a hundred rows at each of four times. Once all cblocks have
@@ -69,5 +70,80 @@ func TestKnownCblocksAreSkipped(t *testing.T) {
 		}); found != 100 || reads > limit {
 			t.Errorf("undo %v: span: %d reads, %d rows; want %d at most, 100", undo, reads, found, limit)
 		}
+	}
+}
+
+// TestWindowsReadOnlyWhatConcernsTheirColumns has windows over one column. They skip files and mem
+// stores with changes of other columns, and of those with deletes all but the deletes.
+func TestWindowsReadOnlyWhatConcernsTheirColumns(t *testing.T) {
+	var updates, mixed []change.Delta
+	for row := range 400 {
+		updates = append(updates, change.Delta{Row: uint32(row), TS: 10, List: setInt(11, row)})
+	}
+	mixed = append(mixed, updates...)
+	mixed[7].List = drop()
+	file := func(deltas []change.Delta) *File {
+		sink, _ := writeFile(t, deltas, false)
+		return openFile(t, sink)
+	}
+	mem := func(changes ...change.Delta) *MemStore {
+		m := NewMemStore(testFormat, nil)
+		for _, d := range changes {
+			m.Apply(batch.Ordinal(d.Row), d.TS, 1, d.List)
+		}
+		return m
+	}
+	image := testFormat.AppendRow(nil, [][]byte{make([]byte, 8), make([]byte, 4), nil, make([]byte, 8), nil, nil})
+	replace := change.Delta{Row: 3, TS: 11, List: change.AppendReplace(nil, image)}
+	for name, c := range map[string]struct {
+		tracker Tracker
+		ids     []schema.ColumnID
+		changed int // rows that the window over ids changes
+		dead    int
+		cblocks int // of the file that a second pass reads; −1: all
+	}{
+		"file, other column":        {Tracker{Redo: []*File{file(updates)}}, []schema.ColumnID{13}, 0, 0, 0},
+		"file, its column":          {Tracker{Redo: []*File{file(updates)}}, []schema.ColumnID{11}, 400, 0, -1},
+		"file with a delete":        {Tracker{Redo: []*File{file(mixed)}}, []schema.ColumnID{13}, 0, 1, 1},
+		"file, no column":           {Tracker{Redo: []*File{file(mixed)}}, []schema.ColumnID{}, 0, 1, 1},
+		"mem store, other column":   {Tracker{Mem: mem(updates...)}, []schema.ColumnID{13}, 0, 0, 0},
+		"mem store, its column":     {Tracker{Mem: mem(updates...)}, []schema.ColumnID{11, 13}, 400, 0, 0},
+		"mem store with a delete":   {Tracker{Mem: mem(mixed...)}, []schema.ColumnID{13}, 0, 1, 0},
+		"mem store, a replacement":  {Tracker{Mem: mem(replace)}, []schema.ColumnID{13}, 1, 0, 0},
+		"replacement and no column": {Tracker{Mem: mem(replace)}, []schema.ColumnID{}, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.tracker.Schema = testSchema
+			w := new(Window)
+			var all int
+			for pass := range 2 {
+				w.Reset(&c.tracker, mvcc.Everything, c.ids)
+				changed, dead, cblocks := 0, 0, 0
+				for from := batch.Ordinal(0); from < 400; from += 50 {
+					rows, there := batch.MakeBitmap(50), batch.MakeBitmap(50)
+					there.SetRange(0, 50)
+					if err := w.Prepare(from, 50); err != nil {
+						t.Fatal(err)
+					}
+					for _, id := range c.ids {
+						w.AddTouched(id, rows)
+					}
+					w.ApplyDeletes(there)
+					changed, dead = changed+rows.Count(), dead+50-there.Count()
+					if len(w.files) > 0 && w.files[0].block != nil {
+						cblocks++
+					}
+				}
+				if changed != c.changed || dead != c.dead {
+					t.Errorf("pass %d: %d rows changed, %d dead; want %d and %d", pass, changed, dead, c.changed, c.dead)
+				}
+				if all = cblocks; pass == 1 && c.cblocks >= 0 && cblocks > c.cblocks {
+					t.Errorf("%d windows read a cblock, want %d", cblocks, c.cblocks)
+				}
+			}
+			if c.cblocks < 0 && all == 0 {
+				t.Error("no window read a cblock")
+			}
+		})
 	}
 }

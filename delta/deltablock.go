@@ -41,9 +41,9 @@ type deltaBlock struct {
 
 	depths depths
 
-	shapes        []shape
-	columns       []schema.ColumnID // of all lists, ascending
-	hasNonUpdates bool              // some delta is not an update
+	shapes     []shape
+	columns    []schema.ColumnID // of all lists, ascending
+	nonUpdates []uint32          // the entries with a delete or a reinsert, ascending
 
 	// checked is the schema against which all lists have been checked, or nil if they were not
 	// checked.

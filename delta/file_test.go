@@ -246,7 +246,7 @@ func TestVerifyComparesWithStatistics(t *testing.T) {
 	whole := emptyStats()
 	for i, d := range deltas {
 		cells[i] = append(appendKey(nil, d.Row, d.TS), d.List...)
-		whole.add(d)
+		whole.add(d.TS, d.List)
 	}
 	for name, alter := range map[string]func(*Stats){
 		"":                func(*Stats) {},

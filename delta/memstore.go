@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // MemStore contains the changes of one rowset that are not in a file yet: updates, replacements and
@@ -36,11 +37,11 @@ type MemStore struct {
 	mu        sync.RWMutex
 	changeLog *arena.Journal[logEntry] // of changes applied since StartChangeLog; nil if it was not called
 	rows      *btree.BTreeG[memRow]
+	dead      *btree.BTreeG[memRow] // the entries of deleted rows, for readers that need no other change
 	firstLSN  lsn.LSN
 	count     int
-	deleted   int64
-	minTS     mvcc.Timestamp
-	maxTS     mvcc.Timestamp
+	stats     Stats // Columns and Deletes do not count replacements
+	replaced  bool  // some change is a replacement, which sets all columns that are not in the key
 }
 
 // memRow is the entry of one row: the newest link of its changes. It has no pointer, so the garbage
@@ -52,6 +53,10 @@ type memRow struct {
 
 const memTreeDegree = 32
 
+func newMemTree() *btree.BTreeG[memRow] {
+	return btree.NewG(memTreeDegree, func(a, b memRow) bool { return a.row < b.row })
+}
+
 // NewMemStore returns an empty store. format is the row format of the images in replacements. If it
 // is nil, no change is a replacement. grow is called with the bytes allocated for changes, and on
 // Release with minus their sum; nil disables it.
@@ -60,8 +65,8 @@ func NewMemStore(format *change.RowFormat, grow func(n int64)) *MemStore {
 		format:  format,
 		changes: arena.New(grow),
 		grow:    grow,
-		rows:    btree.NewG(memTreeDegree, func(a, b memRow) bool { return a.row < b.row }),
-		minTS:   mvcc.Max,
+		rows:    newMemTree(),
+		stats:   emptyStats(),
 	}
 }
 
@@ -93,10 +98,17 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list
 	if m.count == 0 || lsn < m.firstLSN {
 		m.firstLSN = lsn // writers of different rows apply in any order
 	}
-	m.minTS, m.maxTS = min(m.minTS, ts), max(m.maxTS, ts)
 	m.count++
+	if kind == change.Replace {
+		m.replaced, m.stats.Min, m.stats.Max = true, min(m.stats.Min, ts), max(m.stats.Max, ts)
+	} else {
+		m.stats.add(ts, list)
+	}
 	if kind == change.Delete {
-		m.deleted++
+		if m.dead == nil {
+			m.dead = newMemTree()
+		}
+		m.dead.ReplaceOrInsert(memRow{row, newest})
 	}
 }
 
@@ -125,14 +137,14 @@ func (m *MemStore) Bytes() int64 { return m.changes.Size() }
 func (m *MemStore) Deleted() int64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.deleted
+	return m.stats.Deletes
 }
 
 // MaxTimestamp returns the newest timestamp of all changes, or mvcc.Min if the store is empty.
 func (m *MemStore) MaxTimestamp() mvcc.Timestamp {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.maxTS
+	return m.stats.Max
 }
 
 // Release reports to grow that the memory is freed. Nothing may be applied afterwards; running
@@ -146,12 +158,23 @@ func (m *MemStore) Release() {
 
 // relevant reports whether a reader at snap sees any change.
 func (m *MemStore) relevant(snap mvcc.Snapshot) bool {
+	any, _ := m.concerns(snap, nil)
+	return any
+}
+
+// concerns reports whether a reader of columns, as Stats.set has them, at snap needs any change, and
+// whether it needs the changes of cells too, not only the deletes.
+func (m *MemStore) concerns(snap mvcc.Snapshot, columns []schema.ColumnID) (any, cells bool) {
 	if m == nil {
-		return false
+		return false, false
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return snap.Sees(m.minTS)
+	if !snap.Sees(m.stats.Min) {
+		return false, false
+	}
+	cells = m.stats.set(columns) || m.replaced && len(columns) > 0
+	return cells || m.stats.Deletes > 0, cells
 }
 
 // newest returns the newest link of a row, 0 if it has none.
@@ -167,7 +190,7 @@ func (m *MemStore) newest(row batch.Ordinal) arena.Ref {
 func (m *MemStore) deletedRow(row batch.Ordinal) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if m.deleted == 0 {
+	if m.stats.Deletes == 0 {
 		return false
 	}
 	r, _ := m.rows.Get(memRow{row: row})
@@ -195,14 +218,45 @@ func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) {
 func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []memRow {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	m.rows.AscendGreaterOrEqual(memRow{row: from}, func(r memRow) bool {
-		if uint64(r.row) >= to {
-			return false
-		}
+	ascend(m.rows, from, to, func(r memRow) bool {
 		dst = append(dst, r)
 		return true
 	})
 	return dst
+}
+
+// appendDead is appendRows for the deleted rows.
+func (m *MemStore) appendDead(dst []memRow, from batch.Ordinal, to uint64) []memRow {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	ascend(m.dead, from, to, func(r memRow) bool {
+		dst = append(dst, r)
+		return true
+	})
+	return dst
+}
+
+// changesIn reports whether a row in [from, to) has changed, or, with onlyDead, was deleted.
+func (m *MemStore) changesIn(from batch.Ordinal, to uint64, onlyDead bool) (found bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	tree := m.rows
+	if onlyDead {
+		tree = m.dead
+	}
+	ascend(tree, from, to, func(memRow) bool {
+		found = true
+		return false
+	})
+	return found
+}
+
+// ascend calls visit for the entries in [from, to) until it returns false. tree may be nil.
+func ascend(tree *btree.BTreeG[memRow], from batch.Ordinal, to uint64, visit func(memRow) bool) {
+	if tree == nil {
+		return
+	}
+	tree.AscendGreaterOrEqual(memRow{row: from}, func(r memRow) bool { return uint64(r.row) < to && visit(r) })
 }
 
 // Each calls yield for every change in a snapshot, by row, the changes of a row oldest first, which

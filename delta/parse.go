@@ -46,7 +46,8 @@ func (p *parser) release() {
 
 // size returns the memory of the block in bytes.
 func (b *deltaBlock) size() int64 {
-	size := blockBytes + cap(b.lists) + 8*cap(b.times) + 4*cap(b.columns) + depthBytes*cap(b.depths.list)
+	size := blockBytes + cap(b.lists) + 8*cap(b.times) + 4*(cap(b.columns)+cap(b.nonUpdates)) +
+		depthBytes*cap(b.depths.list)
 	for i := range b.shapes {
 		size += shapeBytes + 4*len(b.shapes[i].ids) + 8*len(b.shapes[i].set)
 	}
@@ -60,7 +61,7 @@ func (p *parser) parse(b *deltaBlock, cells [][]byte, s *schema.Schema) error {
 	p.starts, p.shape, p.ts = slices.Grow(p.starts[:0], n+1), slices.Grow(p.shape[:0], n), slices.Grow(p.ts[:0], n)
 	p.shaper = shaper{b: b, schema: s}
 	*b = deltaBlock{lists: b.lists[:0], times: b.times[:0], depths: b.depths, shapes: b.shapes[:0],
-		columns: b.columns[:0], ascending: true, descending: true}
+		columns: b.columns[:0], nonUpdates: b.nonUpdates[:0], ascending: true, descending: true}
 	if err := p.take(b, cells); err != nil {
 		return err
 	}
@@ -69,10 +70,26 @@ func (p *parser) parse(b *deltaBlock, cells [][]byte, s *schema.Schema) error {
 	b.low, b.high = p.rows[0], p.rows[b.entries-1]
 	b.oldest, b.newest = mvcc.Timestamp(slices.Min(p.ts)), mvcc.Timestamp(slices.Max(p.ts))
 	b.depths.set(p.first, p.ts, p.shape)
+	p.findNonUpdates(b)
 	p.pack(b)
 	p.shaper.finish()
 	b.checked.Store(s)
 	return nil
+}
+
+// findNonUpdates sets b.nonUpdates.
+func (p *parser) findNonUpdates(b *deltaBlock) {
+	if !slices.ContainsFunc(b.shapes, func(s shape) bool { return s.kind != change.Update }) {
+		return
+	}
+	for k := range p.rows {
+		for _, at := range p.shape[p.first[k]:p.first[k+1]] {
+			if b.shapes[at].kind != change.Update {
+				b.nonUpdates = append(b.nonUpdates, uint32(k))
+				break
+			}
+		}
+	}
 }
 
 // take reads the cells, and appends their lists to the memory.
@@ -238,7 +255,6 @@ func (m *shaper) add(kind change.Kind, ids []schema.ColumnID, key string) uint32
 	m.known[key] = at
 	m.rules = append(m.rules, rules)
 	m.b.shapes = append(m.b.shapes, shape{kind: kind, ids: ids})
-	m.b.hasNonUpdates = m.b.hasNonUpdates || kind != change.Update
 	return at
 }
 

@@ -26,8 +26,9 @@ type pick struct {
 	column uint32 // … and its index in the list
 }
 
-// addRun adds those deltas of entries [k, end) of a cblock that apply to the snapshot.
-func (w *Window) addRun(b *deltaBlock, k, end int, undo bool) {
+// addRun adds those deltas of entries [k, end) of a cblock that apply to the snapshot. With onlyRows it
+// may leave out entries without a delete or reinsert.
+func (w *Window) addRun(b *deltaBlock, k, end int, undo, onlyRows bool) {
 	oldest, newest := applies(b.oldest, w.snap, undo), applies(b.newest, w.snap, undo)
 	if !oldest && !newest {
 		return
@@ -35,7 +36,15 @@ func (w *Window) addRun(b *deltaBlock, k, end int, undo bool) {
 	w.seen = w.seen.Resize(len(b.columns))
 	w.met = w.met.Resize(len(b.shapes))
 	r := run{b: b, from: len(w.picks), shape: -1}
-	w.addEntriesOf(b, k, end, undo, oldest && newest)
+	if onlyRows {
+		first, _ := slices.BinarySearch(b.nonUpdates, uint32(k))
+		last, _ := slices.BinarySearch(b.nonUpdates, uint32(end))
+		for _, e := range b.nonUpdates[first:last] {
+			w.addEntries(b, int(e), int(e)+1, undo, oldest && newest)
+		}
+	} else {
+		w.addEntriesOf(b, k, end, undo, oldest && newest)
+	}
 	if r.to = len(w.picks); r.to == r.from {
 		return
 	}
@@ -81,7 +90,7 @@ func (w *Window) addSame(b *deltaBlock, k, end, n, at int) {
 	w.entryFirst = b.first.read(w.entryFirst, k, end-k)
 	w.entryStarts = b.starts.gather(w.entryStarts, w.entryFirst, n-1)
 	from, rows := uint32(w.from), w.entryRows
-	if s := &b.shapes[at]; s.kind == change.Delete || b.hasNonUpdates && w.deleted {
+	if s := &b.shapes[at]; s.kind == change.Delete || len(b.nonUpdates) > 0 && w.deleted {
 		for _, row := range rows {
 			w.setDead(int(row-from), s.kind == change.Delete)
 		}
@@ -118,7 +127,7 @@ func (w *Window) addEntries(b *deltaBlock, k, end int, undo, all bool) {
 		// The last delta determines whether the row exists. This assumes what writers ensure: a row
 		// that does not exist is neither updated nor deleted, so no update comes right after a
 		// delete.
-		if s.kind == change.Delete || b.hasNonUpdates && w.deleted {
+		if s.kind == change.Delete || len(b.nonUpdates) > 0 && w.deleted {
 			w.setDead(int(row-from), s.kind == change.Delete)
 		}
 		if s.all {

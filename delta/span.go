@@ -116,5 +116,5 @@ func (s *Span) Births() []Birth { return s.births }
 func (m *MemStore) meets(from, to mvcc.Snapshot) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return !from.Sees(m.maxTS) && to.Sees(m.minTS)
+	return !from.Sees(m.stats.Max) && to.Sees(m.stats.Min)
 }

@@ -59,17 +59,31 @@ func (s *Stats) find(id schema.ColumnID) (int, bool) {
 	})
 }
 
+// set reports whether a change sets one of columns, which ascend. nil stands for all columns.
+func (s *Stats) set(columns []schema.ColumnID) bool {
+	if columns == nil {
+		return true
+	}
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if _, found := slices.BinarySearch(columns, c.ID); found && c.Updates > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // add counts one change, whose list must be valid.
-func (s *Stats) add(d change.Delta) {
-	s.Min, s.Max = min(s.Min, d.TS), max(s.Max, d.TS)
-	switch d.List.Kind() {
+func (s *Stats) add(ts mvcc.Timestamp, list change.List) {
+	s.Min, s.Max = min(s.Min, ts), max(s.Max, ts)
+	switch list.Kind() {
 	case change.Delete:
 		s.Deletes++
 		return
 	case change.Reinsert:
 		s.Reinserts++
 	}
-	columns := d.List.Columns()
+	columns := list.Columns()
 	for id, _, ok := columns.Next(); ok; id, _, ok = columns.Next() {
 		i, known := s.find(id)
 		if !known {

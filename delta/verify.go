@@ -38,7 +38,7 @@ func (f *File) Verify(s *schema.Schema, rows uint64, undo bool) error {
 			case count > 0 && d.Row == last.Row && (undo && d.TS > last.TS || !undo && d.TS < last.TS):
 				bad = fault.Corruptf("row %d: change at %d after one at %d", d.Row, uint64(d.TS), uint64(last.TS))
 			}
-			stats.add(d)
+			stats.add(d.TS, d.List)
 			last = d
 			count++
 		}

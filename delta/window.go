@@ -29,6 +29,8 @@ type Window struct {
 	mem    *MemStore    // nil if none of its changes applies to snap
 	births []Birth      // nil if none applies to snap; otherwise some may not
 
+	memDeletes bool // only the deletes in mem are needed
+
 	// The changes in the current window. Changes from files stay in the form in which their cblock
 	// has them, as runs: to decode each change into columns would take longer than all else that a
 	// scan does with it. Changes in memory are few, and are sorted into columns at once. ApplyColumn
@@ -76,45 +78,54 @@ type columnUpdates struct {
 	cells [][]byte // as long as rows
 }
 
-// NewWindow returns a Window as of snap, prepared for no rows. It excludes stores that do not apply
-// to snap, so if there are no others the window costs nothing.
+// NewWindow returns a Window as of snap over all columns, prepared for no rows.
 func (t *Tracker) NewWindow(snap mvcc.Snapshot) *Window {
 	w := new(Window)
-	w.Reset(t, snap)
+	w.Reset(t, snap, nil)
 	return w
 }
 
-// Reset does what NewWindow does, in the memory of w.
-func (w *Window) Reset(t *Tracker, snap mvcc.Snapshot) {
+// Reset makes w a Window as of snap, prepared for no rows. columns are the IDs, in ascending order, of
+// the columns to which changes will be applied; nil stands for all columns. The window excludes
+// stores whose changes do not apply to snap, and those that neither set one of the columns nor
+// delete or reinsert a row: a scan does not pay for changes that do not concern it.
+func (w *Window) Reset(t *Tracker, snap mvcc.Snapshot, columns []schema.ColumnID) {
 	*w = Window{snap: snap}
 	for _, f := range t.Undo {
-		if need := (filter{kind: undos, to: snap}); f.has(need) {
-			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema(), filter: need}, true})
-		}
+		w.addFile(t, f, filter{kind: undos, to: snap}, columns)
 	}
 	for _, f := range t.Redo {
-		if need := (filter{kind: redos, to: snap}); f.has(need) {
-			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema(), filter: need}, false})
-		}
+		w.addFile(t, f, filter{kind: redos, to: snap}, columns)
 	}
-	if t.Mem.relevant(snap) {
-		w.mem = t.Mem
+	if any, cells := t.Mem.concerns(snap, columns); any {
+		w.mem, w.memDeletes = t.Mem, !cells
 	}
 	w.births = t.birthsSince(snap)
+}
+
+// addFile adds a file if the window needs some of its changes.
+func (w *Window) addFile(t *Tracker, f *File, need filter, columns []schema.ColumnID) {
+	need.onlyRows = !f.stats.set(columns)
+	if !f.has(need) || need.onlyRows && f.stats.Deletes == 0 && f.stats.Reinserts == 0 {
+		return
+	}
+	w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema(), filter: need}, need.kind == undos})
 }
 
 // Prepare collects the changes of rows [from, from+n) that apply, store by store starting next to
 // the base. Errors: ErrCorrupt; in that case the window is prepared for no rows.
 func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	w.clear()
-	if w.Unchanged() {
-		return nil
+	if len(w.files) == 0 && w.mem == nil && w.births == nil {
+		return nil // no change applies in any window
 	}
 	w.from, w.n = uint64(from), n
 	to := w.from + uint64(n)
 	for i := range w.files {
 		f := &w.files[i]
-		err := f.scan(w.from, to, func(b *deltaBlock, i, j int) { w.addRun(b, i, j, f.undo) })
+		err := f.scan(w.from, to, func(b *deltaBlock, i, j int) {
+			w.addRun(b, i, j, f.undo, f.filter.onlyRows)
+		})
 		if err != nil {
 			w.clear()
 			return err
@@ -133,6 +144,23 @@ func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	return nil
 }
 
+// PrepareUnchanged prepares w for rows [from, to) and returns true if it is known, without reading a
+// file, that no change applies to any of them. Otherwise it does nothing.
+func (w *Window) PrepareUnchanged(from, to batch.Ordinal) bool {
+	if w.mem != nil && w.mem.changesIn(from, uint64(to), w.memDeletes) ||
+		len(birthsOf(w.births, uint64(from), uint64(to))) > 0 {
+		return false
+	}
+	for i := range w.files {
+		if !w.files[i].knownUnchanged(uint32(from), uint32(to)) {
+			return false
+		}
+	}
+	w.clear()
+	w.from, w.n = uint64(from), int(to-from)
+	return true
+}
+
 // clear prepares w for no rows. It clears references to cells, which would keep cblocks in memory.
 func (w *Window) clear() {
 	for i := range w.columns[:w.used] {
@@ -148,12 +176,19 @@ func (w *Window) clear() {
 // addMem adds the changes of a mem store that apply: for each row the nearest fold or replacement
 // and the changes after it.
 func (w *Window) addMem(m *MemStore, to uint64) {
-	w.rows = m.appendRows(w.rows[:0], batch.Ordinal(w.from), to)
+	if w.memDeletes {
+		w.rows = m.appendDead(w.rows[:0], batch.Ordinal(w.from), to)
+	} else {
+		w.rows = m.appendRows(w.rows[:0], batch.Ordinal(w.from), to)
+	}
 	for _, r := range w.rows {
 		ref := newestBefore(m.changes, r.newest, w.snap)
 		w.lists = appendState(w.lists[:0], m.changes, ref)
 		for _, list := range w.lists {
 			row := int(uint64(r.row) - w.from)
+			if w.memDeletes && list.Kind() != change.Delete {
+				continue
+			}
 			if list.Kind() == change.Replace {
 				w.images = append(w.images, rowImage{uint32(row), list.Image()})
 				continue
@@ -225,9 +260,6 @@ func (w *Window) column(id schema.ColumnID) *columnUpdates {
 func (w *Window) find(id schema.ColumnID) int {
 	return slices.IndexFunc(w.columns[:w.used], func(c columnUpdates) bool { return c.id == id })
 }
-
-// Unchanged reports whether no change applies in any window.
-func (w *Window) Unchanged() bool { return len(w.files) == 0 && w.mem == nil && w.births == nil }
 
 // Empty reports whether no change applies in the window, so that base cells are unchanged.
 func (w *Window) Empty() bool { return !w.some }

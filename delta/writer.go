@@ -74,7 +74,7 @@ func (w *Writer) Append(d change.Delta) error {
 	}
 	w.row, w.ts = d.Row, d.TS
 	w.count++
-	w.stats.add(d)
+	w.stats.add(d.TS, d.List)
 
 	start := len(w.buf)
 	w.buf = appendKey(w.buf, d.Row, d.TS)

@@ -22,22 +22,24 @@ type ahead struct {
 	off      bool         // the filter needs decoded cells
 }
 
-// looksAhead reports whether the next rows are offered to the consumer together: up to aheadRows of
-// them, to which no change applies. Testing and adding up stored values takes little more than the
-// fixed work for each window.
-func (it *Iterator) looksAhead() bool {
+// looksAhead reports whether the next rows, up to to, are offered to the consumer together: up to
+// aheadRows of them, to which no change applies. Testing and adding up stored values takes little more
+// than the fixed work for each window.
+func (it *Iterator) looksAhead() (to batch.Ordinal, ok bool) {
 	a := &it.ahead
-	return it.consumer != nil && !a.off && it.next >= a.to && !it.req.Descending() && it.span == nil &&
-		it.window.Unchanged()
+	if it.consumer == nil || a.off || it.next < a.to || it.req.Descending() || it.span != nil {
+		return 0, false
+	}
+	to = min(it.end, (it.next/aheadRows+1)*aheadRows)
+	return to, it.window.PrepareUnchanged(it.next, to)
 }
 
-// lookAhead tests the next rows on stored values and offers them to the consumer. If it does not
+// lookAhead tests the next rows, up to to, on stored values and offers them to the consumer. If it does not
 // take them, they are read in windows, which are offered too, and are not tested again. If the
 // filter needs decoded cells, so are these and all later rows.
-func (it *Iterator) lookAhead() {
+func (it *Iterator) lookAhead(to batch.Ordinal) {
 	a := &it.ahead
 	from := it.next
-	to := min(it.end, (from/aheadRows+1)*aheadRows)
 	n := int(to - from)
 	a.sel = a.sel.Resize(n)
 	a.sel.SetRange(0, n)

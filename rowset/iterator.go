@@ -73,7 +73,7 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 		return nil, err
 	}
 	it.memory = newMemory(n, req)
-	it.window.Reset(deltas, req.Snapshot())
+	it.window.Reset(deltas, req.Snapshot(), it.columnIDs())
 	if !req.Filter().All() {
 		it.test = it.filterOne
 		it.planFilter()
@@ -163,8 +163,8 @@ func (it *Iterator) Next() bool {
 		it.part = batch.Ordinal(it.req.FirstRows())
 	}
 	for it.err == nil && (it.next < it.end || it.takeMore()) {
-		if it.looksAhead() {
-			it.lookAhead()
+		if to, ok := it.looksAhead(); ok {
+			it.lookAhead(to)
 			continue
 		}
 		from, to := it.advance()
@@ -209,6 +209,18 @@ func (it *Iterator) columnsRead() []int {
 		}
 	}
 	return it.cold
+}
+
+// columnIDs returns the IDs of the columns that a window may read, in ascending order.
+func (it *Iterator) columnIDs() []schema.ColumnID {
+	it.ids = slices.Grow(it.ids[:0], 1)
+	for _, col := range it.columnsRead() {
+		if col >= 0 {
+			it.ids = append(it.ids, it.d.Schema.Columns[col].ID)
+		}
+	}
+	slices.Sort(it.ids)
+	return it.ids
 }
 
 // read fills the output from rows [from, from+n) and reports whether a row is left.

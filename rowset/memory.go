@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // memory is the memory of an iterator, apart from the Iterator itself. It is kept for later
@@ -22,6 +23,7 @@ type memory struct {
 	used    []*scanColumn       // the columns that are not nil
 	spare   []*scanColumn       // for further ones
 	cold    []int               // columns that the current window must read from the disk
+	ids     []schema.ColumnID   // see columnIDs
 	changed batch.Bitmap        // rows of the window with a change in the iterator's span
 	touched batch.Bitmap        // see touchedRows
 	rest    batch.Bitmap        // rows that a predicate tests on encoded data
@@ -123,7 +125,8 @@ func (m *memory) release() {
 	clear(m.out.Columns)
 	*m = memory{
 		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
-		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed,
+		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0],
+		ids: m.ids[:0], changed: m.changed,
 		touched: m.touched, rest: m.rest, tests: m.tests[:0], others: m.others[:0], eval: m.eval,
 		encoded: m.encoded, ahead: ahead{sel: m.ahead.sel}, place: m.place, stored: m.stored,
 	}
