@@ -62,7 +62,7 @@ func (s *Store) Adopt(ctx context.Context, a Adoption, opts ...TableOption) (*Ta
 	if err != nil {
 		return nil, callErr(fmt.Sprintf("adopt table %q", a.Name), err)
 	}
-	s.background.Poke()
+	s.core.Background.Poke()
 	return t, nil
 }
 
@@ -81,9 +81,7 @@ func (s *Store) adopt(ctx context.Context, a *Adoption, opts []TableOption) (*Ta
 	}
 	for f, err := range a.RowSets {
 		if err == nil {
-			if free, ok := s.hasSpace(0, rowReserve); !ok {
-				err = errNoSpace(free, rowReserve)
-			}
+			err = s.core.HasSpace()
 		}
 		if err == nil {
 			err = files.Add(ctx, f)
@@ -102,7 +100,7 @@ func (s *Store) adopt(ctx context.Context, a *Adoption, opts []TableOption) (*Ta
 	// whatever the log has. A crash before the commit leaves that batch and unreferenced blocks.
 	var rec record.Writer
 	rec.Begin(0)
-	_, at, publish, err := s.writer.Announce(&rec, 0)
+	_, at, publish, err := s.core.Writer.Announce(&rec, 0)
 	if err != nil {
 		return nil, err
 	}

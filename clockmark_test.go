@@ -43,7 +43,7 @@ func writeLog(t *testing.T, store *Store, table *Table) {
 // markNow makes a writer mark its clock, and returns the mark in LOCK.
 func markNow(t *testing.T, store *Store) mvcc.Timestamp {
 	t.Helper()
-	must.Do(t, store.background.MarkClock(t.Context()))
+	must.Do(t, store.core.Background.MarkClock(t.Context()))
 	return markOf(t, store)
 }
 
@@ -126,7 +126,7 @@ func TestMarkWaitsForBatches(t *testing.T) {
 	<-synced
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := store.background.MarkClock(ctx); err == nil || markOf(t, store) != before {
+	if err := store.core.Background.MarkClock(ctx); err == nil || markOf(t, store) != before {
 		t.Errorf("while a batch is not published: mark %v, %v; was %v", markOf(t, store), err, before)
 	}
 	close(goOn)
@@ -151,7 +151,7 @@ func TestPoisonedWriterMarksNothing(t *testing.T) {
 	if _, err := b.Commit(t.Context()); err == nil {
 		t.Fatal("the commit has not failed")
 	}
-	if err := store.background.MarkClock(t.Context()); err == nil || markOf(t, store) != before {
+	if err := store.core.Background.MarkClock(t.Context()); err == nil || markOf(t, store) != before {
 		t.Errorf("the mark is %v, was %v: %v", markOf(t, store), before, err)
 	}
 	if err := follower.Refresh(t.Context()); err != nil {
@@ -170,7 +170,7 @@ func TestFollowerKeepsMark(t *testing.T) {
 		if at := follower.core.Reached(); at != mark {
 			t.Errorf("the follower answers up to %v, want %v", at, mark)
 		}
-		must.Do(t, store.locks.Mark(0))
+		must.Do(t, store.core.Locks.Mark(0))
 	}
 }
 

@@ -91,7 +91,7 @@ func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timest
 		return 0, err
 	}
 	defer s.leave()
-	begin := s.counters.now()
+	begin := s.core.Counters.Now()
 	var o commitOptions
 	for _, opt := range opts {
 		if opt != nil {
@@ -113,12 +113,9 @@ func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timest
 	if err := s.makeRoom(ctx, b); err != nil {
 		return 0, err
 	}
-	if err := s.makeSpace(ctx, b); err != nil {
-		return 0, err
-	}
 	ts, err := s.commit(ctx, b, !o.noSync, o.partial)
 	if err == nil {
-		s.counters.committed(begin, b.changes, b.bytes, !o.noSync)
+		s.core.Counters.Committed(begin, b.changes, b.bytes, !o.noSync)
 	}
 	return ts, err
 }
@@ -167,7 +164,7 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 	b.changes = 0
 	b.entry = store.Commit{Writes: writes, Record: &b.record, Sync: sync, Nameless: b.unnamed,
 		Check: b.check, AsOf: b.asOf, Observer: (*committing)(b)}
-	return s.writer.CarryOut(ctx, &b.entry)
+	return s.core.Writer.CarryOut(ctx, &b.entry)
 }
 
 // committing is a batch that observes its commit.
@@ -184,7 +181,7 @@ func (b *committing) Released() {
 	if len(b.assigned) > 1 {
 		slices.SortFunc(b.assigned, func(x, y Assigned) int { return cmp.Compare(x.Row, y.Row) })
 	}
-	work := b.store.background
+	work := b.store.core.Background
 	work.Appended()
 	for _, p := range b.tables {
 		work.Grown(p.table.entry)

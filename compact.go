@@ -40,7 +40,7 @@ func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "compact", func(ctx context.Context) (CompactionResult, error) {
 		r, err := t.tab.Compact(ctx)
 		if err == nil {
-			t.store.reclaim(ctx)
+			t.store.core.Reclaim(ctx)
 		}
 		return r, err
 	})
@@ -86,7 +86,7 @@ func (t *Table) work(
 	err := ctx.Err()
 	if err == nil {
 		r, err = do(ctx)
-		t.store.background.Poke()
+		t.store.core.Background.Poke()
 	}
 	if err != nil {
 		return r, callErr(fmt.Sprintf("%s table %q", what, t.tab.Name()), err)

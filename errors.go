@@ -3,7 +3,6 @@ package oribi
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -46,33 +45,8 @@ var ErrCommitted = errors.New("the write batch was committed: Reset begins the n
 // RowError is a row of a write batch that was refused: its position, table, key, column, and cause.
 type RowError = change.RowError
 
-// errorPrefix begins the text of every error that a public call returns.
-const errorPrefix = "oribi: "
-
-// callError is an error of a public call.
-type callError struct {
-	place string // what was being done, or with what
-	cause error
-}
-
-func (e *callError) Error() string {
-	text := strings.TrimPrefix(e.cause.Error(), errorPrefix)
-	if e.place != "" {
-		text = e.place + ": " + text
-	}
-	return errorPrefix + text
-}
-
-func (e *callError) Unwrap() error { return e.cause }
-
-// callErr returns err as the error of a public call at a place, which may be empty; nil for nil.
-// err may be the error of another public call: the prefix is not repeated.
-func callErr(place string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &callError{place, err}
-}
+// callErr returns err as the error of a public call, see fault.Call.
+func callErr(place string, err error) error { return fault.Call(place, err) }
 
 // errorf returns err as the error of a public call on the table.
 func (t *Table) errorf(err error) error {

@@ -208,7 +208,7 @@ func (s *Store) Now() (time.Time, error) {
 // present returns the highest timestamp at which the store can be read without waiting for write
 // batches in flight.
 func (s *Store) present() mvcc.Timestamp {
-	if s.opts.Follow {
+	if s.Follows() {
 		return s.core.Reached()
 	}
 	return s.core.Present()

@@ -22,10 +22,10 @@ func (s *Store) Refresh(ctx context.Context) error {
 		return err
 	}
 	defer s.leave()
-	if err := ctx.Err(); err != nil || !s.opts.Follow {
+	if err := ctx.Err(); err != nil || !s.Follows() {
 		return callErr("refresh", err)
 	}
-	return callErr("refresh", s.follower.Refresh(ctx))
+	return callErr("refresh", s.core.Follower.Refresh(ctx))
 }
 
 // restartTries is how often a read of a follower begins again.
@@ -34,12 +34,12 @@ const restartTries = 3
 // restarts refreshes a follower in which a read of the newest state needs something that the writer
 // has removed, and reports whether the read, which has returned nothing yet, may begin again.
 func (s *Store) restarts(ctx context.Context, asOf bool, err error, tries int) bool {
-	return s.opts.Follow && !asOf && tries < restartTries && errors.Is(err, fault.ErrTooOld) && s.Refresh(ctx) == nil
+	return s.Follows() && !asOf && tries < restartTries && errors.Is(err, fault.ErrTooOld) && s.Refresh(ctx) == nil
 }
 
 // restarts is Store.restarts for a read of a table with options.
 func restarts[O option](ctx context.Context, t *Table, opts []O, err error, tries int) bool {
-	return t.store.opts.Follow && t.store.restarts(ctx, collect(opts).asOf, err, tries)
+	return t.store.Follows() && t.store.restarts(ctx, collect(opts).asOf, err, tries)
 }
 
 // Between two looks for something new, Wait sleeps, for a time that doubles up to the second value.
@@ -52,7 +52,7 @@ const waitSleep, waitMaxSleep = time.Millisecond, 50 * time.Millisecond
 // In a store that was not opened with Options.Follow, Wait waits for the next write batch to become
 // visible. Errors: ctx.Err(); ErrPoisoned; ErrClosed.
 func (s *Store) Wait(ctx context.Context) error {
-	if !s.opts.Follow {
+	if !s.Follows() {
 		return callErr("wait", s.core.WaitAbove(ctx, s.core.Visible()))
 	}
 	for sleep := waitSleep; ; sleep = min(2*sleep, waitMaxSleep) {
@@ -74,5 +74,5 @@ func (s *Store) needsRefresh() (bool, error) {
 		return false, err
 	}
 	defer s.leave()
-	return s.follower.NeedsRefresh()
+	return s.core.Follower.NeedsRefresh()
 }

@@ -60,7 +60,7 @@ func (t *Table) read(ctx context.Context, o *readOptions, v *view) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
 	}
-	v.get = t.store.counters.beginGet()
+	v.get = t.store.core.Counters.BeginGet()
 	err := t.setView(ctx, o, false, v)
 	begun = err == nil
 	return err
@@ -68,9 +68,7 @@ func (t *Table) read(ctx context.Context, o *readOptions, v *view) error {
 
 func (t *Table) done(v *view) {
 	v.Release()
-	if c := t.store.counters; v.get != 0 {
-		c.getTime.Record(c.now() - v.get)
-	}
+	t.store.core.Counters.EndGet(v.get)
 	t.store.leave()
 }
 

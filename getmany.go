@@ -91,7 +91,7 @@ func (t *Table) getManyOnce(
 		return nil, err
 	}
 	defer t.store.leave()
-	begin := t.store.counters.now()
+	begin := t.store.core.Counters.Now()
 	v, err := t.view(ctx, &o, true)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (t *Table) getManyOnce(
 			return nil, callErr("", err)
 		}
 	}
-	t.store.counters.gotMany(begin, len(keys))
+	t.store.core.Counters.GotMany(begin, len(keys))
 	return o.columnsOf(v.TableSchema, cols), nil
 }
 

@@ -102,7 +102,7 @@ func (s *Store) image(ctx context.Context) (_ *Image, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.poisoned(); err != nil {
+	if err := s.core.Poisoned(); err != nil {
 		return nil, err
 	}
 	im := &Image{store: s, unpin: func() {}, leave: func() {},
@@ -129,8 +129,8 @@ func (s *Store) image(ctx context.Context) (_ *Image, err error) {
 	if s.opts.ReadOnly {
 		return im, nil
 	}
-	if err := s.writer.Log.Sync(im.info.LogEnd); err != nil {
-		s.writer.Poison(err)
+	if err := s.core.Writer.Log.Sync(im.info.LogEnd); err != nil {
+		s.core.Writer.Poison(err)
 		return nil, err
 	}
 	return im, s.core.WaitLSN(ctx, im.info.LogEnd)
@@ -141,7 +141,7 @@ func (im *Image) capture() (err error) {
 	s := im.store
 	if s.opts.ReadOnly {
 		leave := im.leave
-		im.info.Timestamp, im.info.LogEnd, leave, err = s.follower.Capture(func() (err error) {
+		im.info.Timestamp, im.info.LogEnd, leave, err = s.core.Follower.Capture(func() (err error) {
 			im.blocks, err = s.core.Blocks.Snapshot()
 			return err
 		})
@@ -150,10 +150,10 @@ func (im *Image) capture() (err error) {
 		}
 		return err
 	}
-	im.info.Timestamp, im.info.LogEnd, err = s.writer.Capture(func() (err error) {
+	im.info.Timestamp, im.info.LogEnd, err = s.core.Writer.Capture(func() (err error) {
 		// Segments are released below the log_start of the last commit at most, which is the log_start
 		// of the snapshot.
-		im.unpin = s.writer.Log.Retain()
+		im.unpin = s.core.Writer.Log.Retain()
 		im.blocks, err = s.core.Blocks.Snapshot()
 		return err
 	})

@@ -75,7 +75,7 @@ func (t *Table) ingest(
 	if err != nil {
 		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), s.refusal(ctx, err, s.core.LastLSN()))
 	}
-	s.background.Poke()
+	s.core.Background.Poke()
 	return ts, into.Rows(), nil
 }
 
@@ -93,9 +93,7 @@ func (t *Table) fill(
 			err = ctx.Err()
 		}
 		if err == nil {
-			if free, ok := t.store.hasSpace(0, rowReserve); !ok {
-				err = errNoSpace(free, rowReserve)
-			}
+			err = t.store.core.HasSpace()
 		}
 		if err == nil {
 			err = g.add(vectors)

@@ -26,7 +26,7 @@ func TestLargeLogSegmentsCauseFewFlushes(t *testing.T) {
 		b := store.NewBatch()
 		b.Insert(table, Row{"k": k, "v": strings.Repeat("v", batch)})
 		must.Get(b.Commit(t.Context(), NoSync))(t)
-		longest = max(longest, store.writer.Log.Bytes())
+		longest = max(longest, store.core.Writer.Log.Bytes())
 		for ran := true; ran; {
 			var op BackgroundOp
 			op, ran = must.Get2(store.StepBackgroundWork(t.Context()))(t)

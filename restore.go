@@ -256,12 +256,9 @@ func (t *Table) replaceOnce(
 ) (BulkResult, error) {
 	s := t.store
 	at, err := read()
-	begin := s.counters.now() // as in the other bulk calls, the commit begins when the rows are known
+	begin := s.core.Counters.Now() // as in the other bulk calls, the commit begins when the rows are known
 	if err == nil {
 		err = s.makeRoom(ctx, b) // which may flush, so it comes before the rows are locked
-	}
-	if err == nil {
-		err = s.makeSpace(ctx, b)
 	}
 	if err != nil {
 		return BulkResult{}, err
@@ -298,7 +295,7 @@ func (t *Table) replaceOnce(
 	if err != nil {
 		return BulkResult{Timestamp: ts}, err
 	}
-	s.counters.committed(begin, b.changes, b.bytes, sync)
+	s.core.Counters.Committed(begin, b.changes, b.bytes, sync)
 	res := BulkResult{Rows: int64(b.changes)}
 	if res.Rows > 0 {
 		res.Timestamp = ts

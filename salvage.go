@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -79,11 +80,12 @@ func Salvage(
 			option(&v.o)
 		}
 	}
-	v.s = newStore(dir, filled)
+	v.s = &Store{opts: filled}
+	v.s.core = store.New(dir, v.s.options())
 	if err := mayCopyTo(filled.FS, out, v.s.core.Dir.Path); err != nil {
 		return CopyResult{}, callErr("salvage", err)
 	}
-	defer v.s.abandon()
+	defer v.s.core.Abandon()
 	if err := v.open(); err != nil {
 		return CopyResult{}, fmt.Errorf("oribi: salvage: %s: %w", dir, err)
 	}
@@ -136,7 +138,7 @@ func (v *salvager) open() (err error) {
 	if err := v.identify(); err != nil {
 		return err
 	}
-	if s.core.Blocks, err = blockmanager.OpenDamaged(s.blockOptions(), v.damaged); err != nil {
+	if s.core.Blocks, err = blockmanager.OpenDamaged(s.core.BlockOptions(), v.damaged); err != nil {
 		return err
 	}
 	s.core.Instance.BlockSize = s.core.Blocks.BlockSize()
@@ -144,7 +146,7 @@ func (v *salvager) open() (err error) {
 		return err
 	}
 	s.core.Options.Lose = v.loseRowSet
-	if err := s.loadTables(); err != nil {
+	if err := s.core.LoadTables(); err != nil {
 		return err
 	}
 	for _, t := range s.sortedTables() {
@@ -192,10 +194,10 @@ func (s *Store) lockDamaged() error {
 		return fmt.Errorf("the directory contains neither %s nor %s: %w", storedir.InstanceName, storedir.DataName,
 			fault.ErrNotStore)
 	}
-	if s.locks, err = s.core.Dir.Lock(true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if s.core.Locks, err = s.core.Dir.Lock(true); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := s.locks.LockInstance(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.core.Locks.LockInstance(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

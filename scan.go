@@ -180,7 +180,7 @@ func (sc *Scan) interrupted() error {
 
 // interrupted returns the error with which an iteration ends at its next step: ErrClosed, or ctx's.
 func (s *Store) interrupted(ctx context.Context) error {
-	if s.closed.Load() {
+	if s.core.Closed() {
 		return fault.ErrClosed
 	}
 	return ctx.Err()
@@ -206,7 +206,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	}
 	defer s.leave()
 	begin := time.Now()
-	defer func() { s.counters.scans.Record(time.Since(begin)) }()
+	defer s.core.Counters.BeganScan(begin)
 	run := &pinnedScan{}
 	v, o, err := sc.open(&run.bounds)
 	if err != nil {

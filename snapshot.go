@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/storeinfo"
 )
 
 // Snapshot is a timestamp at which all tables can be read until the snapshot is closed, whatever
@@ -30,10 +31,7 @@ type Snapshot struct {
 }
 
 // SnapshotInfo describes an open snapshot.
-type SnapshotInfo struct {
-	Name      string
-	Timestamp mvcc.Timestamp
-}
+type SnapshotInfo = storeinfo.Snapshot
 
 func (s *Store) newSnapshot(ts mvcc.Timestamp) *Snapshot {
 	return &Snapshot{store: s, pin: store.Snapshot{TS: ts}}
@@ -52,7 +50,7 @@ func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 	}
 	// All batches up to this timestamp are published, and later ones get a higher timestamp.
 	sn := s.newSnapshot(s.newest())
-	if s.opts.Follow {
+	if s.Follows() {
 		// A history floor is below all batches that had no timestamp when it was chosen, and not
 		// above one that was in flight.
 		for _, t := range s.sortedTables() {
@@ -141,7 +139,7 @@ func (s *Store) handOut(ts mvcc.Timestamp) {
 		return
 	}
 	defer s.leave()
-	if err := s.writer.LogTimestamp(ts); err != nil { // Close keeps it then
+	if err := s.core.Writer.LogTimestamp(ts); err != nil { // Close keeps it then
 		s.opts.Logger.Debug("a timestamp is not in the log", slog.Any("err", err))
 	}
 }
@@ -196,7 +194,7 @@ func (p *point) check(s *Store) error {
 // there is no writer, or when the writer has confirmed it (see store.Background.MarkClock), which a follower waits
 // for.
 func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
-	if !s.opts.Follow || ts <= s.core.Reached() {
+	if !s.Follows() || ts <= s.core.Reached() {
 		return s.core.Clock.Pass(ts)
 	}
 	if err := s.core.Clock.Pass(ts); err != nil {
@@ -245,7 +243,7 @@ func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
 		return fmt.Errorf("oribi: advance clock to %v: %w", ts, err)
 	}
 	s.promise(ts)
-	return callErr("advance clock", s.writer.LogTimestamp(ts))
+	return callErr("advance clock", s.core.Writer.LogTimestamp(ts))
 }
 
 // waitPublished waits until all batches at or below ts, which the clock has passed, are published.
@@ -256,15 +254,15 @@ func (s *Store) waitPublished(ctx context.Context, ts mvcc.Timestamp) error {
 
 // promise makes sure that a writer's later batches get timestamps above ts, see store.Commits.
 func (s *Store) promise(ts mvcc.Timestamp) {
-	if s.writer != nil {
-		s.writer.Promise(ts)
+	if s.core.Writer != nil {
+		s.core.Writer.Promise(ts)
 	}
 }
 
 // keep makes a snapshot of a follower keep the states of the tables, in which it reads.
 func (sn *Snapshot) keep() {
 	s := sn.store
-	if !s.opts.Follow {
+	if !s.Follows() {
 		return
 	}
 	sn.states = map[*Table]tablet.View{}

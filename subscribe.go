@@ -132,7 +132,7 @@ func (s *subscription) run() error {
 				return err
 			}
 		}
-		if s.store.opts.ReadOnly && !s.store.opts.Follow || s.ends && s.done >= s.until {
+		if s.store.core.Frozen() || s.ends && s.done >= s.until {
 			return nil
 		}
 		s.leave()
@@ -148,7 +148,7 @@ func (s *subscription) run() error {
 // wait waits until something may be visible after done. It refreshes a follower.
 func (s *subscription) wait() error {
 	store := s.store
-	if !store.opts.Follow {
+	if !store.Follows() {
 		return store.core.WaitAbove(s.ctx, s.done)
 	}
 	if err := store.Wait(s.ctx); err != nil {
@@ -193,7 +193,7 @@ func (s *subscription) end() {
 		s.snapshot.Close()
 	}
 	if s.recorded {
-		s.store.writer.EndRecord()
+		s.store.core.Writer.EndRecord()
 	}
 	s.leave()
 }
@@ -266,7 +266,7 @@ func (s *subscription) step() error {
 	if changes := s.recent(); changes != nil {
 		all = changes.All
 	} else {
-		w := window{limit: recentLimit(store.opts.MemoryLimit), upTo: upTo}
+		w := window{limit: store.core.RecentLimit(), upTo: upTo}
 		if err := s.fill(&w); err != nil {
 			return err
 		}
@@ -285,7 +285,7 @@ func (s *subscription) recent() *conflict.Changes {
 	if !s.recorded {
 		return nil
 	}
-	changes := s.store.writer.Since(s.done)
+	changes := s.store.core.Writer.Since(s.done)
 	if changes.Complete > s.done {
 		return nil
 	}

@@ -98,7 +98,7 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	// later batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu
 	// is acquired afterwards: a goroutine that holds it never waits for write batches.
 	row.FlushedLSN = s.core.LastLSN()
-	if err := s.writer.Wait(context.Background(), row.FlushedLSN); err != nil {
+	if err := s.core.Writer.Wait(context.Background(), row.FlushedLSN); err != nil {
 		return nil, err
 	}
 	return s.addTable(row, func() (blockmanager.Edit, []*rowset.Metadata) {
@@ -159,7 +159,7 @@ func (s *Store) checkFree(name string) error {
 // addTable adds a table, durably. edit, called when row has its number, returns the metadata commit
 // with the row, and the table's rowsets.
 func (s *Store) addTable(row *meta.Table, edit func() (blockmanager.Edit, []*rowset.Metadata)) (*Table, error) {
-	t, err := s.writer.Add(row, edit)
+	t, err := s.core.Writer.Add(row, edit)
 	if err != nil {
 		return nil, err
 	}
@@ -203,14 +203,14 @@ func (s *Store) DropTable(name string) error {
 	if !ok {
 		return callErr(fmt.Sprintf("drop table %q", name), s.noTable(name))
 	}
-	if err := s.reserve.Claim(); err != nil {
+	if err := s.core.ClaimReserve(); err != nil {
 		return callErr(fmt.Sprintf("drop table %q", name), err)
 	}
-	err := s.writer.Drop(t.tab)
+	err := s.core.Writer.Drop(t.tab)
 	if err != nil {
 		return fmt.Errorf("oribi: drop table %q: %w", name, err)
 	}
-	s.reclaim(context.Background())
+	s.core.Reclaim(context.Background())
 	return nil
 }
 
@@ -229,7 +229,7 @@ func (t *Table) Rename(ctx context.Context, name string) error {
 	old := t.tab.Name()
 	err := schema.CheckName(name)
 	if err == nil {
-		err = s.writer.Rename(ctx, t.tab, name)
+		err = s.core.Writer.Rename(ctx, t.tab, name)
 	}
 	if err != nil {
 		return fmt.Errorf("oribi: rename table %q to %q: %w", old, name, err)

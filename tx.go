@@ -65,13 +65,6 @@ var ErrTxEnded = errors.New("the transaction has ended")
 // txName is the name of a transaction's snapshot in Store.Info.
 const txName = "transaction"
 
-// recentBytes bounds the memory for the keys of recent write batches, which commits of transactions
-// look through. Longer transactions compare the states of their tables instead.
-const recentBytes = 16 << 20
-
-// recentLimit returns the bound for a store with a memory limit.
-func recentLimit(memory int64) int64 { return min(recentBytes, memory/16) }
-
 // Begin starts a transaction, which ends with Commit or Rollback. It reads the newest published
 // state. ctx applies to all its reads and to Commit. Until the transaction ends, no table drops
 // history that it reads.
@@ -104,10 +97,10 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 // record makes the store record changes until Commits.EndRecord, and returns the timestamp above which it
 // has all of them. A store that accepts no writes has none to record.
 func (s *Store) record() (from mvcc.Timestamp, recorded bool, err error) {
-	if s.opts.ReadOnly || s.poisoned() != nil {
+	if s.core.Writer == nil || s.core.Poisoned() != nil {
 		return 0, false, nil
 	}
-	from, err = s.writer.Record()
+	from, err = s.core.Writer.Record()
 	return from, err == nil, err
 }
 
@@ -175,7 +168,7 @@ func (tx *Tx) end() {
 	tx.store.core.Budget.Release(budget.Transaction, tx.reserved)
 	tx.reserved = 0
 	if tx.recorded {
-		tx.store.writer.EndRecord()
+		tx.store.core.Writer.EndRecord()
 	}
 }
 

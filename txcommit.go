@@ -89,7 +89,7 @@ func (tx *Tx) validate() error {
 		}
 	}
 	for !tx.reads.Empty() {
-		changes := s.writer.Since(tx.checked)
+		changes := s.core.Writer.Since(tx.checked)
 		err := tx.unchanged(changes)
 		switch {
 		case err == nil:
@@ -111,7 +111,7 @@ func (tx *Tx) check(ts mvcc.Timestamp) error {
 	if tx.until <= ts {
 		return errTxExpired
 	}
-	changes := tx.store.writer.SinceLocked(tx.checked)
+	changes := tx.store.core.Writer.SinceLocked(tx.checked)
 	if changes.Len() > fewChanges || changes.Complete > tx.checked || len(changes.Unknown(&tx.reads)) > 0 {
 		return errRecheck
 	}

@@ -59,7 +59,7 @@ func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view)
 		v.ts = t.newest()
 	}
 	snap.At = mvcc.AsOf(v.ts)
-	if o.snapshot != nil && o.snapshot.store.opts.Follow {
+	if o.snapshot != nil && o.snapshot.store.Follows() {
 		if kept, ok := o.snapshot.state(t); ok {
 			v.View = kept
 			return nil

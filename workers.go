@@ -120,7 +120,7 @@ func (sc *Scan) startParts(verb string) (*partsScan, error) {
 		return nil, err
 	}
 	defer s.leave()
-	defer func() { s.counters.scans.Record(time.Since(begin)) }()
+	defer s.core.Counters.BeganScan(begin)
 	v, o, err := sc.open(new(bounds))
 	if err != nil {
 		return nil, err

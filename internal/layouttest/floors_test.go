@@ -61,6 +61,7 @@ var floors = map[string]int{
 	"change":                3,
 	"internal/celltext":     3,
 	"internal/expiry":       3,
+	"storeinfo":             3,
 	"internal/lineitemtest": 3,
 	"internal/kudutest":     4,
 	"internal/cell":         4,

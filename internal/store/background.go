@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/maintenance"
 	"github.com/oribi-db/oribi/internal/storedir"
+	"github.com/oribi-db/oribi/storeinfo"
 )
 
 // Bounds of what may wait to be flushed or compacted.
@@ -33,6 +34,7 @@ const (
 type Background struct {
 	w      *Writer
 	o      BackgroundOptions
+	locks  *storedir.Locks
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -64,19 +66,12 @@ type BackgroundOptions struct {
 	Policy     compaction.Policy
 	// Schedule, unless it is nil, chooses one of the operations that may start next: it returns its
 	// index, or a negative number for none.
-	Schedule func([]BackgroundOp) int
-	Locks    *storedir.Locks
+	Schedule func([]storeinfo.BackgroundOp) int
 }
 
-// BackgroundOp is an operation of background work, with the name of its table, if it is of a table.
-type BackgroundOp struct {
-	maintenance.Operation
-	Name string
-}
-
-// StartBackground starts background work, which ends with Stop.
-func StartBackground(w *Writer, o BackgroundOptions) *Background {
-	b := &Background{w: w, o: o, wake: make(chan struct{}, 1), sync: make(chan struct{}, 1),
+// startBackground starts background work, which ends with stop.
+func startBackground(w *Writer, o BackgroundOptions, locks *storedir.Locks) *Background {
+	b := &Background{w: w, o: o, locks: locks, wake: make(chan struct{}, 1), sync: make(chan struct{}, 1),
 		ended: make(chan struct{}), tables: map[uint32]*tableWork{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.done.Go(b.scheduler)
@@ -87,8 +82,8 @@ func StartBackground(w *Writer, o BackgroundOptions) *Background {
 	return b
 }
 
-// Stop cancels the work in progress, before its commit, and waits for the goroutines.
-func (b *Background) Stop() {
+// stop cancels the work in progress, before its commit, and waits for the goroutines.
+func (b *Background) stop() {
 	b.cancel()
 	b.done.Wait()
 }
@@ -356,7 +351,7 @@ func (b *Background) MarkClock(ctx context.Context) error {
 	if err := w.WaitLSN(ctx, last); err != nil {
 		return err
 	}
-	return b.o.Locks.Mark(ts)
+	return b.locks.Mark(ts)
 }
 
 // next begins the operation that is due next, if there is one, and returns it.
@@ -394,7 +389,7 @@ func (b *Background) choose(ops []operation) int {
 	if schedule := b.o.Schedule; schedule == nil {
 		next, _ = maintenance.Choose(state, list)
 	} else if may := state.Startable(list); len(may) > 0 {
-		public := make([]BackgroundOp, len(may))
+		public := make([]storeinfo.BackgroundOp, len(may))
 		for k, i := range may {
 			public[k] = ops[i].public()
 		}
@@ -449,7 +444,7 @@ func (b *Background) Pause(ctx context.Context) (resume func(), err error) {
 
 // Step carries out the operation that would start next. ran is false if none is due. Errors: the errors
 // of the operation; ctx.Err().
-func (b *Background) Step(ctx context.Context) (op BackgroundOp, ran bool, err error) {
+func (b *Background) Step(ctx context.Context) (op storeinfo.BackgroundOp, ran bool, err error) {
 	next, ok := b.next()
 	if !ok {
 		return op, false, nil

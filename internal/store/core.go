@@ -3,17 +3,14 @@ package store
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"path/filepath"
 	"sort"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/cache"
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
@@ -21,33 +18,9 @@ import (
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/storeinfo"
 )
-
-// Options are the options of a store, checked and with defaults filled in.
-type Options struct {
-	Clock    mvcc.Clock
-	Logger   *slog.Logger
-	ReadOnly bool
-	Follow   bool // implies ReadOnly
-
-	MemoryLimit     int64
-	RowSetBytes     int64
-	LogSegmentBytes int64
-	RecompressAfter time.Duration
-	FollowerLag     time.Duration
-
-	LogLimit int64 // see LogTarget
-	Throttle func(ctx context.Context, bytes int64) error
-	Progress func(table string, rows, of int64)
-	Event    func(compaction.Event)
-
-	// Face returns the handle with which package oribi hands out a table.
-	Face func(*Table) any
-	// Lose, unless it is nil, is called for a rowset that cannot be opened, which is then left out.
-	Lose func(table *meta.Table, m *rowset.Metadata, err error)
-}
 
 // Core is what writers and readers of a store have in common: the files, the memory, and the tables.
 type Core struct {
@@ -60,7 +33,8 @@ type Core struct {
 	Reads    *budget.Gate // memory of blocks that are being read
 	Budget   *budget.Budget
 	Pins     *Pins
-	Recovery Recovery
+	Counters *Counters
+	Recovery storeinfo.Recovery
 	Writer   *Writer                  // nil in a reader
 	Tail     atomic.Pointer[wal.Tail] // as Replay, or Follower.Refresh, found it
 
@@ -68,7 +42,8 @@ type Core struct {
 	// come.
 	InDoubt bool
 
-	lastJob atomic.Uint64 // number of the newest job or stall
+	lastJob  atomic.Uint64                                // number of the newest job or stall
+	throttle func(ctx context.Context, bytes int64) error // of the writes of compactions; nil if they are not limited
 
 	// metaMu serializes metadata commits, from the computation of log_start on.
 	metaMu sync.Mutex
@@ -89,12 +64,18 @@ type Table struct {
 // in the cache.
 const readsShare = 16
 
-// NewCore returns the core of a store that is not open.
-func NewCore(d storedir.Dir, o Options) *Core {
+// newCore returns the core of a store that is not open.
+func newCore(d storedir.Dir, o Options) *Core {
 	b := budget.New(o.MemoryLimit)
 	t := NewTimeline(o.Clock)
-	return &Core{Timeline: t, Dir: d, Options: o, Budget: b, Cache: NewCache(b, o.MemoryLimit),
-		Reads: budget.NewGate(o.MemoryLimit / readsShare), Pins: NewPins(t), tables: map[string]*Table{}}
+	c := &Core{Timeline: t, Dir: d, Options: o, Budget: b, Cache: NewCache(b, o.MemoryLimit),
+		Reads: budget.NewGate(o.MemoryLimit / readsShare), Pins: NewPins(t), Counters: newCounters(),
+		tables: map[string]*Table{}}
+	if o.CompactionBandwidth > 0 {
+		c.throttle = NewBandwidth(o.CompactionBandwidth,
+			func() bool { return c.Writer != nil && c.Writer.OverLimit() }).Wait
+	}
+	return c
 }
 
 // NextJob returns the number of a new job or stall.
@@ -161,8 +142,8 @@ func (c *Core) Stored() meta.Store {
 	return c.stored
 }
 
-// Load opens the tables of the metadata.
-func (c *Core) Load() error {
+// load opens the tables of the metadata.
+func (c *Core) load() error {
 	stored, rows, err := c.readTables(nil)
 	if err != nil {
 		return err
@@ -187,8 +168,7 @@ func (c *Core) newTable(tab *tablet.Tablet) *Table {
 	return t
 }
 
-// CloseTables closes all tables.
-func (c *Core) CloseTables() {
+func (c *Core) closeTables() {
 	for _, t := range c.tables {
 		t.Tablet.Close()
 	}
@@ -287,7 +267,7 @@ func (c *Core) TabletOptions() tablet.Options {
 		RecompressAfter: c.Options.RecompressAfter,
 		Logger:          c.Options.Logger,
 		Progress:        c.Options.Progress,
-		Throttle:        c.Options.Throttle,
+		Throttle:        c.throttle,
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 //	log         what is new, for all tables; what new rowsets lack, for these alone
 //	pin         what the oldest reader needs
 //
-// The steps need not be of one moment, as in an open (see OpenFollower): the log is read last, so it is
+// The steps need not be of one moment, as in an open (see Open): the log is read last, so it is
 // the newest. What it has beyond the metadata ends it.
 //
 //	writer     append 7   flush: commit of epoch 5   append 8   ingest: append 9             commit of epoch 6
@@ -64,8 +64,8 @@ func (a announcement) needsRefresh(epoch uint64, now time.Time) bool {
 	return epoch != a.epoch || now.Sub(a.at) > announcedAgain
 }
 
-// NewFollower returns the follower of an open reader. pin pins the state that it reads; it may be nil.
-func NewFollower(c *Core, pin *storedir.Pin) *Follower {
+// newFollower returns the follower of an open reader. pin pins the state that it reads; it may be nil.
+func newFollower(c *Core, pin *storedir.Pin) *Follower {
 	f := &Follower{core: c, pin: pin}
 	f.addTail(c.Tail.Load())
 	f.setPin()

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/maintenance"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/storeinfo"
 )
 
 // operation is an operation that could run, with what is needed to run it.
@@ -258,8 +259,8 @@ func (b *Background) perform(ctx context.Context, op operation) (bytes int64, er
 		b.mu.Unlock()
 		return w.merges.Run(ctx, op.table.Tablet, op.plan)
 	case maintenance.Reclaim:
-		if b.w.core.Options.Throttle != nil {
-			if err := b.w.core.Options.Throttle(ctx, op.Cost); err != nil {
+		if b.w.core.throttle != nil {
+			if err := b.w.core.throttle(ctx, op.Cost); err != nil {
 				return 0, err
 			}
 		}
@@ -277,10 +278,12 @@ func (b *Background) perform(ctx context.Context, op operation) (bytes int64, er
 	}
 }
 
-func (op *operation) public() BackgroundOp {
-	out := BackgroundOp{Operation: op.Operation}
+// public returns the operation as programs see it.
+func (op *operation) public() storeinfo.BackgroundOp {
+	out := storeinfo.BackgroundOp{Kind: string(op.Kind), Memory: op.Memory, Log: op.Log, Data: op.Data, Gain: op.Gain,
+		Cost: op.Cost}
 	if op.table != nil {
-		out.Name = op.table.Name()
+		out.Table = op.table.Name()
 	}
 	return out
 }

@@ -204,12 +204,3 @@ func (c *Core) findAbort(from lsn.LSN) (found lsn.LSN, err error) {
 	})
 	return found, err
 }
-
-// Recovery contains the counts of oribi.Recovery.
-type Recovery struct {
-	Clean        bool
-	Frames       int64
-	Batches      int64
-	TornBytes    int64
-	RepairedBits int64
-}

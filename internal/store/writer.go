@@ -26,12 +26,17 @@ type Writer struct {
 	followers *storedir.Followers
 }
 
-// NewWriter makes an open reader a writer. recentBytes bounds the memory for the keys of recent write
-// batches.
-func NewWriter(c *Core, log *wal.Log, followers *storedir.Followers, recentBytes int64) *Writer {
-	c.Writer = &Writer{NewCommits(c.Timeline, log, c.Blocks, c.Options.Logger, recentBytes), c, followers}
-	return c.Writer
+// newWriter makes an open reader a writer.
+func newWriter(c *Core, log *wal.Log, followers *storedir.Followers) {
+	c.Writer = &Writer{NewCommits(c.Timeline, log, c.Blocks, c.Options.Logger, c.RecentLimit()), c, followers}
 }
+
+// maxRecentBytes bounds the memory for the keys of recent write batches, which commits of transactions
+// look through. Longer transactions compare the states of their tables instead.
+const maxRecentBytes = 16 << 20
+
+// RecentLimit returns the bound, which is lower in a store with little memory.
+func (c *Core) RecentLimit() int64 { return min(maxRecentBytes, c.Options.MemoryLimit/16) }
 
 // LogBegin returns the LSN below which the log may be removed.
 func (w *Writer) LogBegin() lsn.LSN {
@@ -341,7 +346,7 @@ func (h host) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
 // Now is 0 for a clock that is not a physical one.
 func (h host) Now() mvcc.Timestamp { return h.PhysicalTime() }
 
-func (h host) Event(e compaction.Event) { h.Options.Event(e) }
+func (h host) Event(e compaction.Event) { h.event(e) }
 
 // CommitMeta adds to the edit what every metadata commit contains, commits it, installs it in
 // memory, and removes the log segments that the confirmed metadata does not need.

@@ -1,4 +1,4 @@
-package oribi
+package storeinfo
 
 import (
 	"io"
@@ -72,7 +72,7 @@ func (m Metrics) WriteTo(w io.Writer) (n int64, err error) {
 	m.Commits.NoSync.write(t, "sync", "false")
 	m.Commits.Sync.write(t, "sync", "true")
 	counter("oribi_gets_total", "Reads of one row.", m.Reads.Gets)
-	t.Family("oribi_get_seconds", "histogram", "Durations of one in "+strconv.Itoa(getSample)+" reads of one row.")
+	t.Family("oribi_get_seconds", "histogram", "Durations of one in "+strconv.Itoa(GetSample)+" reads of one row.")
 	m.Reads.Get.write(t)
 	counter("oribi_get_many_keys_total", "Keys that reads of several rows by key looked up.", m.Reads.Keys)
 	t.Family("oribi_get_many_seconds", "histogram", "Durations of reads of several rows by key.")
@@ -183,14 +183,6 @@ func byUse(t *metrics.Text, name, help string, uses []use) {
 	for _, u := range uses {
 		t.Int(u.bytes, "use", u.name)
 	}
-}
-
-func (h Histogram) write(t *metrics.Text, labels ...string) {
-	counts := h.counts
-	if counts == nil {
-		counts = make([]int64, metrics.Buckets)
-	}
-	t.Histogram(counts, h.Sum, labels...)
 }
 
 func (p *PinMetrics) oldestSeconds() float64 {

@@ -1,6 +1,4 @@
-package oribi
-
-import "github.com/oribi-db/oribi/internal/store"
+package storeinfo
 
 // Recovery describes what Open found in the log, and what a writer repaired.
 type Recovery struct {
@@ -16,12 +14,4 @@ type Recovery struct {
 	StrayContainers int   // files that were removed
 	CutBytes        int64 // after the last named block of a container
 	Reclaimed       int   // dropped blocks whose space was reclaimed
-}
-
-// Recovery returns what Open found when it opened the store.
-func (s *Store) Recovery() Recovery { return s.recovery }
-
-func recoveryOf(r store.Recovery) Recovery {
-	return Recovery{Clean: r.Clean, Frames: r.Frames, Batches: r.Batches, TornBytes: r.TornBytes,
-		RepairedBits: r.RepairedBits}
 }

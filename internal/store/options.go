@@ -1,0 +1,44 @@
+package store
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Options are the options of a store, checked and with defaults filled in.
+type Options struct {
+	FS       vfs.FS
+	Clock    mvcc.Clock
+	Logger   *slog.Logger
+	ReadOnly bool
+	Follow   bool // implies ReadOnly
+
+	ErrorIfMissing bool
+	ErrorIfExists  bool
+	HistorySec     int64 // stored when the store is created, as in meta.Store
+	HistoryChosen  bool  // HistorySec is not a default: Open warns if the store has another
+
+	MemoryLimit         int64
+	ReadAheadBytes      int64
+	RowSetBytes         int64
+	LogSegmentBytes     int64
+	LogLimit            int64 // see LogTarget
+	CompactionBandwidth int64 // bytes per second; 0 = no limit
+	RecompressAfter     time.Duration
+	FollowerLag         time.Duration
+	Background          BackgroundOptions
+
+	Progress func(table string, rows, of int64)
+	Listener func(compaction.Event)
+
+	// Face returns the handle with which package oribi hands out a table.
+	Face func(*Table) any
+	// Lose, unless it is nil, is called for a rowset that cannot be opened, which is then left out.
+	Lose func(table *meta.Table, m *rowset.Metadata, err error)
+}
