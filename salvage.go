@@ -82,14 +82,14 @@ func Salvage(
 	}
 	v.s = &Store{opts: filled}
 	v.s.core = store.New(dir, v.s.options())
-	if err := mayCopyTo(filled.FS, out, v.s.core.Dir.Path); err != nil {
+	if err := storedir.MayCopyTo(filled.FS, out, v.s.core.Dir.Path); err != nil {
 		return CopyResult{}, callErr("salvage", err)
 	}
 	defer v.s.core.Abandon()
 	if err := v.open(); err != nil {
 		return CopyResult{}, fmt.Errorf("oribi: salvage: %s: %w", dir, err)
 	}
-	c, err := writeImage(ctx, out, v, &filled, nil)
+	c, err := store.WriteImage(ctx, out, v, imageOptions(&filled, nil))
 	return c, callErr("salvage", err)
 }
 

@@ -20,13 +20,13 @@ func (v *salvager) Info() ImageInfo {
 		Epoch:     max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: s.core.LastLSN()}
 }
 
-// build decides which rowsets are copied and writes the others anew. All rows of the metadata are
+// Build decides which rowsets are copied and writes the others anew. All rows of the metadata are
 // known afterwards.
 //
 // What the log changes in a rowset that is copied, opening the new store will change there. A
 // rowset that is written anew contains the whole log, whose operations on its keys are not in the
 // new log.
-func (v *salvager) build(b *blockmanager.Builder) error {
+func (v *salvager) Build(b *blockmanager.Builder) error {
 	stored := v.s.core.Stored()
 	v.rows = append(v.rows, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
 	collect := false
@@ -76,7 +76,7 @@ func (v *salvager) Records(fn func(record []byte) error) error { return v.log.wr
 // Blocks calls fn with each block that is copied.
 func (v *salvager) Blocks(fn func(b ImageBlock, open func() (io.ReadCloser, error)) error) error {
 	for _, b := range v.whole {
-		err := fn(ImageBlock{uint64(b.ID), b.Length, b.Sum},
+		err := fn(ImageBlock{ID: uint64(b.ID), Length: b.Length, Sum: b.Sum},
 			func() (io.ReadCloser, error) { return v.s.core.Blocks.ReadBlock(b.ID) })
 		if err != nil {
 			return err
