@@ -127,7 +127,7 @@ func (t *Table) Aggregate(
 	}
 	for tries := 0; ; tries++ {
 		result, err := t.aggregateOnce(ctx, aggregates, o)
-		if err == nil || !t.store.restarts(ctx, o.asOf, err, tries) {
+		if err == nil || !t.store.core.Restarts(ctx, o.asOf, err, tries) {
 			return result, err
 		}
 	}

@@ -61,7 +61,9 @@ func (s *Store) Checkpoint(ctx context.Context, dir string, progress ...Progress
 //
 // Each block is verified against its length and checksum; metadata and log are copied from src.
 // Errors: as for Checkpoint; ErrUnsupported; the errors of src.
-func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options, progress ...Progress) (CopyResult, error) {
+func WriteImage(
+	ctx context.Context, dir string, src ImageSource, o *Options, progress ...Progress,
+) (CopyResult, error) {
 	if err := o.Validate(); err != nil {
 		return CopyResult{}, err
 	}

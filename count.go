@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/store"
 )
 
 // Count returns the number of rows. Without options, it adds up counters and reads no rows, unless
@@ -18,7 +19,7 @@ func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 // count is Count. It changes o.
 func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 	begin := time.Now()
-	if !o.asOf && !t.expires() && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 {
+	if !o.asOf && !store.Expires(t.tab) && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 {
 		if err := t.store.enter(); err != nil {
 			return 0, err
 		}
@@ -38,7 +39,7 @@ func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 	o.columns, o.all, o.order = nil, false, anyOrder
 	for tries := 0; ; tries++ {
 		n, err := (&Scan{t: t, ctx: ctx, o: *o}).count()
-		if err == nil || !t.store.restarts(ctx, o.asOf, err, tries) {
+		if err == nil || !t.store.core.Restarts(ctx, o.asOf, err, tries) {
 			return n, err
 		}
 	}

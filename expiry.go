@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -110,7 +111,7 @@ const opPurge = Op(tablet.Purge)
 
 // purge deletes the rows that have expired so far.
 func (t *Table) purge(ctx context.Context) error {
-	if !t.expires() {
+	if !store.Expires(t.tab) {
 		return nil
 	}
 	c := rowsChange{t: t, op: opPurge, o: collectBulk([]BulkOption{InPieces()}), b: t.store.newBulkBatch()}
@@ -170,31 +171,6 @@ func (t *Table) expiredAt(ts mvcc.Timestamp, columns []schema.Column, cells [][]
 	return ok && i >= 0 && test.Expired(cells[i])
 }
 
-// expires reports whether rows of the table expire.
-func (t *Table) expires() bool {
-	_, ok := t.tab.Schema().Expiry.Current()
-	return ok
-}
-
-// newest returns the timestamp at which reads of the newest state see the table: if its rows
-// expire, they do so as time passes, also while nothing is written.
-func (t *Table) newest() mvcc.Timestamp {
-	if t.expires() {
-		return t.store.present()
-	}
-	return t.store.core.Visible()
-}
-
-// newest returns the timestamp of the newest state of all tables.
-func (s *Store) newest() mvcc.Timestamp {
-	for _, t := range s.sortedTables() {
-		if t.expires() {
-			return s.present()
-		}
-	}
-	return s.core.Visible()
-}
-
 // Now returns the present time by the store's clock, by which rows expire. Errors: the error of the
 // clock.
 func (s *Store) Now() (time.Time, error) {
@@ -203,13 +179,4 @@ func (s *Store) Now() (time.Time, error) {
 		return time.Time{}, callErr("", err)
 	}
 	return now.Time(), nil
-}
-
-// present returns the highest timestamp at which the store can be read without waiting for write
-// batches in flight.
-func (s *Store) present() mvcc.Timestamp {
-	if s.Follows() {
-		return s.core.Reached()
-	}
-	return s.core.Present()
 }

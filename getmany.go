@@ -78,7 +78,7 @@ func (t *Table) getMany(
 ) (columns []schema.Column, err error) {
 	for tries := 0; ; tries++ {
 		columns, err = t.getManyOnce(ctx, keys, o, get)
-		if err == nil || !t.store.restarts(ctx, o.asOf, err, tries) {
+		if err == nil || !t.store.core.Restarts(ctx, o.asOf, err, tries) {
 			return columns, err
 		}
 	}

@@ -100,7 +100,7 @@ func (t *Table) History(ctx context.Context, key any, opts ...GetOption) iter.Se
 func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		h, columns, encoded, err := t.history(ctx, key, o)
-		for tries := 0; err != nil && t.store.restarts(ctx, o.asOf, err, tries); tries++ {
+		for tries := 0; err != nil && t.store.core.Restarts(ctx, o.asOf, err, tries); tries++ {
 			h, columns, encoded, err = t.history(ctx, key, o)
 		}
 		for n := 0; ; n++ {
@@ -239,10 +239,10 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 	}
 	defer t.store.leave()
 	if err = t.store.checkTimestamp(to); err == nil {
-		err = t.store.advance(sc.ctx, to)
+		err = t.store.core.Pass(sc.ctx, to)
 	}
 	if err == nil {
-		err = t.store.waitPublished(sc.ctx, to)
+		err = t.store.core.Await(sc.ctx, to)
 	}
 	if err != nil {
 		return v, nil, nil, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), to, err)

@@ -34,7 +34,7 @@ func TestReadsBeginAgain(t *testing.T) {
 		{"canceled", canceled, follower, false, fault.ErrTooOld, 0, false},
 		{"writer", t.Context(), store, false, fault.ErrTooOld, 0, false},
 	} {
-		if got := test.s.restarts(test.ctx, test.asOf, test.err, test.tries); got != test.want {
+		if got := test.s.core.Restarts(test.ctx, test.asOf, test.err, test.tries); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}
@@ -45,16 +45,16 @@ func TestRefreshIsNeededAfterMetadataChange(t *testing.T) {
 	mem := vfs.NewMem()
 	store, table := pinnedStore(t, mem)
 	follower := follow(t, mem)
-	if needed, err := follower.needsRefresh(); needed || err != nil {
+	if needed, err := follower.core.Follower.NeedsRefresh(); needed || err != nil {
 		t.Errorf("before a change: %v, %v", needed, err)
 	}
 	must.Do(t, table.Alter(t.Context(), SetComment("x")))
 	must.Do(t, store.core.Blocks.Confirm())
-	if needed, err := follower.needsRefresh(); !needed || err != nil {
+	if needed, err := follower.core.Follower.NeedsRefresh(); !needed || err != nil {
 		t.Errorf("after a change: %v, %v", needed, err)
 	}
 	must.Do(t, follower.Refresh(t.Context()))
-	if needed, err := follower.needsRefresh(); needed || err != nil {
+	if needed, err := follower.core.Follower.NeedsRefresh(); needed || err != nil {
 		t.Errorf("after a refresh: %v, %v", needed, err)
 	}
 }

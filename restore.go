@@ -113,7 +113,7 @@ type restoring struct {
 func (r *restoring) differences(
 	ctx context.Context, each func(*Difference) (bool, error),
 ) (at mvcc.Timestamp, err error) {
-	at = max(r.ts, r.t.newest())
+	at = max(r.ts, r.t.store.core.NewestOf(r.t.tab))
 	failed := r.t.diff(ctx, r.ts, at, collect[DiffOption](nil), r.done, func(d Difference, _ error) bool {
 		if d.Kind == Deleted && r.t.expiredAt(at, d.Columns, d.Before) {
 			return true // it would be absent again
@@ -272,7 +272,7 @@ func (t *Table) replaceOnce(
 			w.Release()
 		}
 	}()
-	if w.MaxTimestamp() > at || t.expires() {
+	if w.MaxTimestamp() > at || store.Expires(t.tab) {
 		if err = s.core.WaitLSN(ctx, s.core.LastLSN()); err == nil {
 			_, err = read()
 		}

@@ -81,7 +81,7 @@ func (sc *Scan) run(yield func(*batch.RecordBatch, error) bool) (yielded bool, e
 // restarts reports whether a scan that failed may begin again, see Store.restarts. A scan that has
 // yielded rows may not.
 func (sc *Scan) restarts(err error, tries int) bool {
-	return sc.tx == nil && sc.t.store.restarts(sc.ctx, sc.o.asOf, err, tries)
+	return sc.tx == nil && sc.t.store.core.Restarts(sc.ctx, sc.o.asOf, err, tries)
 }
 
 // OwnedBatches is like Batches, but the batches belong to the caller: no later step or scan reuses

@@ -2,15 +2,11 @@ package oribi
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/store"
-	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/storeinfo"
@@ -24,18 +20,10 @@ import (
 type Snapshot struct {
 	store *Store
 	pin   store.Snapshot
-
-	// Of a follower: the states of the tables in which the snapshot reads.
-	statesMu sync.Mutex
-	states   map[*Table]tablet.View
 }
 
 // SnapshotInfo describes an open snapshot.
 type SnapshotInfo = storeinfo.Snapshot
-
-func (s *Store) newSnapshot(ts mvcc.Timestamp) *Snapshot {
-	return &Snapshot{store: s, pin: store.Snapshot{TS: ts}}
-}
 
 // Snapshot pins the newest published state: every write batch whose Commit has returned, and none
 // that is in flight. It does not wait for commits, except if a table has dropped all history up to
@@ -45,40 +33,8 @@ func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	defer s.leave()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("oribi: snapshot: %w", err)
-	}
-	// All batches up to this timestamp are published, and later ones get a higher timestamp.
-	sn := s.newSnapshot(s.newest())
-	if s.Follows() {
-		// A history floor is below all batches that had no timestamp when it was chosen, and not
-		// above one that was in flight.
-		for _, t := range s.sortedTables() {
-			sn.pin.TS = max(sn.pin.TS, t.tab.Metadata().HistoryFloor)
-		}
-	}
-	s.promise(sn.pin.TS)
-	if s.core.Pins.OpenAbove(&sn.pin, tablets(s.sortedTables())) {
-		sn.keep()
-		return sn, nil
-	}
-	ts, _, err := s.core.Now()
-	if err != nil {
-		return nil, fmt.Errorf("oribi: snapshot: %w", err)
-	}
-	s.promise(ts)
-	sn.pin.TS = ts
-	s.core.Pins.Open(&sn.pin)
-	err = s.core.WaitTimestamp(ctx, ts)
-	if errors.Is(err, fault.ErrPoisoned) {
-		// Publishing and dropping have stopped: the visible state stays the newest.
-		sn.Close()
-		sn = s.newSnapshot(s.core.Visible())
-		s.core.Pins.Open(&sn.pin)
-		err = nil
-	}
-	if err != nil {
-		sn.Close()
+	sn := &Snapshot{store: s}
+	if err := s.core.OpenSnapshot(ctx, &sn.pin); err != nil {
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}
 	return sn, nil
@@ -100,25 +56,16 @@ func (s *Store) snapshotAt(ctx context.Context, ts mvcc.Timestamp, tables func()
 	}
 	defer s.leave()
 	err := ctx.Err()
-	sn := s.newSnapshot(ts)
 	if err == nil {
 		err = s.checkTimestamp(ts)
 	}
+	sn := &Snapshot{store: s, pin: store.Snapshot{TS: ts}}
 	if err == nil {
-		err = s.advance(ctx, ts)
-	}
-	if err == nil {
-		err = s.core.Pins.OpenPast(&sn.pin, tablets(tables()))
-	}
-	if err == nil {
-		if err = s.waitPublished(ctx, ts); err != nil {
-			sn.Close()
-		}
+		err = s.core.OpenSnapshotAt(ctx, &sn.pin, func() []*tablet.Tablet { return tablets(tables()) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("oribi: snapshot at %v: %w", ts, err)
 	}
-	sn.keep()
 	return sn, nil
 }
 
@@ -127,21 +74,8 @@ func (s *Store) snapshotAt(ctx context.Context, ts mvcc.Timestamp, tables func()
 // If it is above that of the newest write batch, as when rows have expired since, it enters the log,
 // like a batch committed with NoSync.
 func (sn *Snapshot) Timestamp() mvcc.Timestamp {
-	sn.store.handOut(sn.pin.TS)
+	sn.store.core.HandOut(sn.pin.TS)
 	return sn.pin.TS
-}
-
-// handOut makes sure that later batches get timestamps above ts, which a reader asks for, also after
-// a kill. What reads use themselves is not in the log: only their callers can compare it with the
-// timestamps of batches.
-func (s *Store) handOut(ts mvcc.Timestamp) {
-	if s.opts.ReadOnly || s.enter() != nil {
-		return
-	}
-	defer s.leave()
-	if err := s.core.Writer.LogTimestamp(ts); err != nil { // Close keeps it then
-		s.opts.Logger.Debug("a timestamp is not in the log", slog.Any("err", err))
-	}
 }
 
 // Name returns the name of the snapshot, which is empty before SetName.
@@ -154,8 +88,7 @@ func (sn *Snapshot) SetName(name string) { sn.pin.SetName(name) }
 // Close unpins the history. Running reads of the snapshot continue; later ones return ErrClosed.
 // Close may be called twice.
 func (sn *Snapshot) Close() error {
-	sn.store.core.Pins.Close(&sn.pin)
-	sn.release()
+	sn.store.core.CloseSnapshot(&sn.pin)
 	return nil
 }
 
@@ -187,40 +120,6 @@ func (p *point) check(s *Store) error {
 	return s.checkTimestamp(p.at)
 }
 
-// advance makes the clock pass ts, which is not ahead of it, so that no later write batch gets a
-// timestamp at or below it.
-//
-// A follower cannot do that to the writer's clock. A ts after the newest batch is final for it when
-// there is no writer, or when the writer has confirmed it (see store.Background.MarkClock), which a follower waits
-// for.
-func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
-	if !s.Follows() || ts <= s.core.Reached() {
-		return s.core.Clock.Pass(ts)
-	}
-	if err := s.core.Clock.Pass(ts); err != nil {
-		return err
-	}
-	for begin := time.Now(); s.core.PhysicalTime() > 0; {
-		if err := s.Refresh(ctx); err != nil {
-			return err
-		}
-		if ts <= s.core.Reached() {
-			return s.core.Clock.Pass(ts)
-		}
-		if time.Since(begin) > storedir.MarkPatience {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(storedir.MarkEvery / 8):
-		}
-	}
-	return fault.Reworded(fault.ErrFuture, "this follower has seen the store up to %v, and the writer has not "+
-		"confirmed that nothing comes after that: "+
-		"refresh the follower, or read as of an earlier time", s.core.Reached())
-}
-
 // AdvanceClock moves the store's clock forward to ts: all later write batches get timestamps above
 // ts, also after the next Open, and ts can be read. It is for a store that follows the timestamps
 // of another. If a write batch has a timestamp of at least ts, AdvanceClock does nothing.
@@ -242,55 +141,6 @@ func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
 	if err != nil {
 		return fmt.Errorf("oribi: advance clock to %v: %w", ts, err)
 	}
-	s.promise(ts)
+	s.core.Writer.Promise(ts)
 	return callErr("advance clock", s.core.Writer.LogTimestamp(ts))
-}
-
-// waitPublished waits until all batches at or below ts, which the clock has passed, are published.
-func (s *Store) waitPublished(ctx context.Context, ts mvcc.Timestamp) error {
-	s.promise(ts)
-	return s.core.WaitPublished(ctx, ts)
-}
-
-// promise makes sure that a writer's later batches get timestamps above ts, see store.Commits.
-func (s *Store) promise(ts mvcc.Timestamp) {
-	if s.core.Writer != nil {
-		s.core.Writer.Promise(ts)
-	}
-}
-
-// keep makes a snapshot of a follower keep the states of the tables, in which it reads.
-func (sn *Snapshot) keep() {
-	s := sn.store
-	if !s.Follows() {
-		return
-	}
-	sn.states = map[*Table]tablet.View{}
-	for _, t := range s.sortedTables() {
-		v, err := t.tab.View(tablet.Snapshot{At: mvcc.AsOf(sn.pin.TS)})
-		if err == nil { // else a read has the same error
-			sn.states[t] = v
-		}
-	}
-}
-
-// state returns the view of a table that the snapshot keeps, which the caller releases.
-func (sn *Snapshot) state(t *Table) (tablet.View, bool) {
-	sn.statesMu.Lock()
-	defer sn.statesMu.Unlock()
-	v, ok := sn.states[t]
-	if ok {
-		v = v.Ref()
-	}
-	return v, ok
-}
-
-// release releases the states.
-func (sn *Snapshot) release() {
-	sn.statesMu.Lock()
-	defer sn.statesMu.Unlock()
-	for _, v := range sn.states {
-		v.Release()
-	}
-	sn.states = nil
 }

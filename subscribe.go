@@ -166,10 +166,10 @@ func (s *subscription) begin() (err error) {
 		if err := s.store.checkTimestamp(s.until); err != nil {
 			return err
 		}
-		if err := s.store.advance(s.ctx, s.until); err != nil {
+		if err := s.store.core.Pass(s.ctx, s.until); err != nil {
 			return err
 		}
-		if err := s.store.waitPublished(s.ctx, s.until); err != nil {
+		if err := s.store.core.Await(s.ctx, s.until); err != nil {
 			return err
 		}
 		s.horizon = s.until
@@ -181,7 +181,7 @@ func (s *subscription) begin() (err error) {
 	if s.recorded = recorded; err != nil || !recorded {
 		return err
 	}
-	if s.store.waitPublished(s.ctx, since) == nil { // else what is visible comes first, then the error
+	if s.store.core.Await(s.ctx, since) == nil { // else what is visible comes first, then the error
 		s.horizon = since
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -31,7 +30,6 @@ type Table struct {
 	store *Store
 	tab   *tablet.Tablet
 	entry *store.Table
-	views sync.Map // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
 // TableOption is an option of CreateTable: History, Comment, RowFile, Expires. The zero TableOption

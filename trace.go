@@ -19,7 +19,7 @@ type Trace = rowset.Trace
 func (t *Table) Explain(ctx context.Context, key any, opts ...GetOption) (tr Trace, err error) {
 	o := collect(opts)
 	for tries := 0; ; tries++ {
-		if tr, err = t.explain(ctx, key, o); err == nil || !t.store.restarts(ctx, o.asOf, err, tries) {
+		if tr, err = t.explain(ctx, key, o); err == nil || !t.store.core.Restarts(ctx, o.asOf, err, tries) {
 			return tr, err
 		}
 	}

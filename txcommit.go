@@ -148,7 +148,7 @@ func (tx *Tx) compare(changes conflict.Changes) error {
 	for _, ts := range changes.Unknown(&tx.reads) {
 		upTo = max(upTo, ts)
 	}
-	if err := s.waitPublished(tx.ctx, upTo); err != nil {
+	if err := s.core.Await(tx.ctx, upTo); err != nil {
 		return err
 	}
 	for _, t := range s.sortedTables() {

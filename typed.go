@@ -134,13 +134,13 @@ func bindTable[T any](t *Table) (*TableOf[T], error) {
 	return typed, nil
 }
 
-// viewOf is bindTable with the table's present schema. It caches the result for the next call.
+// viewOf is bindTable with the table's present schema. It keeps the result for the next call.
 func viewOf[T any](t *Table) (*TableOf[T], error) {
 	if t == nil {
 		return nil, errNilTable
 	}
 	typ := reflect.TypeFor[T]()
-	if known, ok := t.views.Load(typ); ok {
+	if known, ok := t.entry.Kept.Load(typ); ok {
 		// After an Alter, the fields are bound again: a name may belong to another column now.
 		view := known.(*TableOf[T])
 		if view.bound.Load().Schema == t.tab.Schema().Schema {
@@ -149,7 +149,7 @@ func viewOf[T any](t *Table) (*TableOf[T], error) {
 	}
 	view, err := bindTable[T](t)
 	if err == nil {
-		t.views.Store(typ, view)
+		t.entry.Kept.Store(typ, view)
 	}
 	return view, err
 }

@@ -54,13 +54,13 @@ func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view)
 		v.pins, v.ts = t.store.core.Pins, o.at
 	case long:
 		v.pins = t.store.core.Pins
-		v.ts = v.pins.PinLatest(t.tab.Number, t.newest())
+		v.ts = v.pins.PinLatest(t.tab.Number, t.store.core.NewestOf(t.tab))
 	default:
-		v.ts = t.newest()
+		v.ts = t.store.core.NewestOf(t.tab)
 	}
 	snap.At = mvcc.AsOf(v.ts)
-	if o.snapshot != nil && o.snapshot.store.Follows() {
-		if kept, ok := o.snapshot.state(t); ok {
+	if o.snapshot != nil && t.store.core.Follows() {
+		if kept, ok := o.snapshot.pin.State(t.tab); ok {
 			v.View = kept
 			return nil
 		}
@@ -82,25 +82,10 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 		}
 		return s.core.Pins.PinSnapshot(t.tab.Number, &sn.pin)
 	}
-	err := o.check(s)
-	if err == nil {
-		err = s.advance(ctx, o.at)
-	}
-	if err == nil {
-		err = s.core.Pins.Pin(t.tab, o.at)
-	}
-	if err != nil {
+	if err := o.check(s); err != nil {
 		return err
 	}
-	waited := false
-	defer func() {
-		if !waited {
-			s.core.Pins.Unpin(o.at)
-		}
-	}()
-	err = s.waitPublished(ctx, o.at)
-	waited = err == nil
-	return err
+	return s.core.PinAt(ctx, t.tab, o.at)
 }
 
 // begins returns the earliest timestamp at which the table can be read.

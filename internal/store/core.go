@@ -56,6 +56,7 @@ type Core struct {
 // Table is a table of a store, with its handle.
 type Table struct {
 	*tablet.Tablet
+	Kept  sync.Map // values that callers keep with the table, by keys of theirs
 	face  any
 	noted atomic.Bool // Background.Grown has woken the scheduler since the last operation on the table ended
 }

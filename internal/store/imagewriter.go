@@ -174,7 +174,9 @@ func (w *imageWriter) content() error {
 	return b.Close()
 }
 
-func (w *imageWriter) block(b *blockmanager.Builder, info storeinfo.ImageBlock, open func() (io.ReadCloser, error)) error {
+func (w *imageWriter) block(
+	b *blockmanager.Builder, info storeinfo.ImageBlock, open func() (io.ReadCloser, error),
+) error {
 	r, err := open()
 	if err != nil {
 		return err

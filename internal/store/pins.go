@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -31,26 +30,6 @@ type Pins struct {
 	floors    map[uint32]mvcc.Timestamp // by table number: the highest that was chosen
 	snapshots map[*Snapshot]bool
 }
-
-// Snapshot pins the history of all tables above a timestamp until Pins.Close.
-type Snapshot struct {
-	TS mvcc.Timestamp
-
-	name atomic.Pointer[string] // nil: the empty name
-
-	closed bool // under Pins.mu
-}
-
-// Name returns the name of the snapshot.
-func (s *Snapshot) Name() string {
-	if name := s.name.Load(); name != nil {
-		return *name
-	}
-	return ""
-}
-
-// SetName changes the name of the snapshot.
-func (s *Snapshot) SetName(name string) { s.name.Store(&name) }
 
 // NewPins returns the pins of a store.
 func NewPins(t *Timeline) *Pins {

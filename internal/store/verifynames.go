@@ -1,25 +1,27 @@
-package oribi
+package store
 
 import (
 	"fmt"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/storeinfo"
 )
 
 // place returns a finding about a block, where the block begins, or about the metadata if id is 0.
-func (o *verification) place(s *Store, id blockID, problem string) Finding {
-	f := Finding{File: storedir.MetaName, Block: uint64(id), Problem: problem}
+func (o *Verification) place(s *Store, id block.ID, problem string) storeinfo.Finding {
+	f := storeinfo.Finding{File: storedir.MetaName, Block: uint64(id), Problem: problem}
 	if id == 0 {
 		return f
 	}
 	at, ok := o.places[id]
 	if !ok {
-		o.places = map[blockID]blockmanager.BlockLocation{}
-		for _, p := range s.core.Blocks.BlockLocations() {
+		o.places = map[block.ID]blockmanager.BlockLocation{}
+		for _, p := range s.Blocks.BlockLocations() {
 			o.places[p.ID] = p
 		}
 		at, ok = o.places[id]
@@ -32,18 +34,18 @@ func (o *verification) place(s *Store, id blockID, problem string) Finding {
 
 // verifyNames compares the rows of tables and rowsets with one another and with the blocks, as of
 // one commit.
-func (s *Store) verifyNames(report func(Finding), o *verification) error {
-	snap, err := s.core.Blocks.Snapshot()
+func (s *Store) verifyNames(o *Verification) error {
+	snap, err := s.Blocks.Snapshot()
 	if err != nil {
 		return err
 	}
 	defer snap.Close()
-	o.missing = map[blockID]bool{}
+	o.missing = map[block.ID]bool{}
 	// Commits are logged before the metadata contains them, so the log's end is read after the
 	// snapshot.
-	c := nameCheck{s: s, o: o, report: report, lengths: make(map[blockID]int64, snap.Len()),
-		owners: map[blockID]string{},
-		tables: map[uint32]*meta.Table{}, lastLSN: s.core.LastLSN()}
+	c := nameCheck{s: s, o: o, lengths: make(map[block.ID]int64, snap.Len()),
+		owners: map[block.ID]string{},
+		tables: map[uint32]*meta.Table{}, lastLSN: s.LastLSN()}
 	for i := range snap.Len() {
 		b := snap.Block(i)
 		c.lengths[b.ID] = b.Length
@@ -65,16 +67,15 @@ func (s *Store) verifyNames(report func(Finding), o *verification) error {
 // nameCheck does what verifyNames describes.
 type nameCheck struct {
 	s       *Store
-	o       *verification
-	report  func(Finding)
-	lengths map[blockID]int64
-	owners  map[blockID]string
+	o       *Verification
+	lengths map[block.ID]int64
+	owners  map[block.ID]string
 	tables  map[uint32]*meta.Table
 	lastLSN lsn.LSN
 }
 
-func (c *nameCheck) wrong(id blockID, format string, args ...any) {
-	c.report(c.o.place(c.s, id, fmt.Sprintf(format, args...)))
+func (c *nameCheck) wrong(id block.ID, format string, args ...any) {
+	c.o.Report(c.o.place(c.s, id, fmt.Sprintf(format, args...)))
 }
 
 // row checks a row of the metadata. Rows of tables precede those of rowsets.
