@@ -280,3 +280,10 @@ func parseChunk(b []byte, start, end int64, pages int) (c chunk, err error) {
 	}
 	return c, nil
 }
+
+func (w *thriftWriter) encodings(id int, list []encoding) {
+	w.list(id, typeI32, len(list))
+	for _, e := range list {
+		w.zigzag(int64(e))
+	}
+}

@@ -22,7 +22,7 @@ func TestSmallInputsTakeLittleMemory(t *testing.T) {
 	zeros := make([]byte, 64<<20)
 	encoder := must.Get(zstd.NewWriter(nil))(t)
 	frame := encoder.EncodeAll(zeros, nil)
-	zstdDecoder()
+	decompress(nil, nameZstd, nil, 0)
 	for name, in := range map[string]struct {
 		codec string
 		src   []byte
@@ -125,7 +125,7 @@ var longMeta = "\x00\x00\x07\x04\xff\xff\xff\xff\xff\xff\xff\xff\x07\x00\x00\x00
 // memory, together.
 func TestManyColumnsTakeLittleMemory(t *testing.T) {
 	encoder := must.Get(zstd.NewWriter(nil))(t)
-	zstdDecoder()
+	decompress(nil, nameZstd, nil, 0)
 	list := func(enc encoding) anyList { return anyList{typ: typeI32, elements: []any{i32(int(enc))}} }
 	page := func(codec string, enc encoding, meta string) anyStruct {
 		p := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(codec)}, pageEncoders: list(enc)}

@@ -19,7 +19,7 @@ import (
 // are Go values, copies of text, and words of a dictionary that are repeated in an array.
 func TestLongRowsTakeLittleMemory(t *testing.T) {
 	encoder := must.Get(zstd.NewWriter(nil))(t)
-	zstdDecoder()
+	decompress(nil, nameZstd, nil, 0)
 	page := func(data []byte, encodings ...encoding) (anyStruct, []byte) {
 		list := anyList{typ: typeI32}
 		for _, e := range encodings {
@@ -96,7 +96,7 @@ func TestInfoOfLongNullBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	zstdDecoder()
+	decompress(nil, nameZstd, nil, 0)
 	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameZstd)},
 		pageEncoders: anyListOf(i32(int(encVarchar))),
 		pagePresence: anyStruct{presenceSet: false, presenceBits: encoder.EncodeAll(make([]byte, 16<<20), nil)}}

@@ -100,13 +100,6 @@ func (w *thriftWriter) binaries(id int, list [][]byte) {
 	}
 }
 
-func (w *thriftWriter) encodings(id int, list []encoding) {
-	w.list(id, typeI32, len(list))
-	for _, e := range list {
-		w.zigzag(int64(e))
-	}
-}
-
 // properties writes a map of texts, in the order of the keys.
 func (w *thriftWriter) properties(id int, m map[string]string) {
 	w.field(id, typeMap)

@@ -27,7 +27,8 @@ type gzipBuffer struct {
 // zstdLevel is the level of the SDK.
 const zstdLevel = 3
 
-func newCompressor(name string) (*compressor, error) {
+// newCompressor returns the compressor of a name, which uses at most procs goroutines.
+func newCompressor(name string, procs int) (*compressor, error) {
 	c := &compressor{name: name}
 	switch name {
 	case nameSnappy:
@@ -36,7 +37,7 @@ func newCompressor(name string) (*compressor, error) {
 		// is short or empty. Pages of numbers have few matches, but not all bytes are as frequent.
 		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(zstdLevel)),
 			zstd.WithEncoderCRC(false),
-			zstd.WithEncoderConcurrency(procs()), zstd.WithAllLitEntropyCompression(true),
+			zstd.WithEncoderConcurrency(procs), zstd.WithAllLitEntropyCompression(true),
 			zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))
 		if err != nil {
 			return nil, err

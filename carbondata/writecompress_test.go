@@ -11,7 +11,7 @@ import (
 
 // TestZstdFramesHaveTheirSize writes frames of which the SDK asks the size of their content.
 func TestZstdFramesHaveTheirSize(t *testing.T) {
-	c := must.Get(newCompressor(nameZstd))(t)
+	c := must.Get(newCompressor(nameZstd, 1))(t)
 	for _, n := range []int{0, 1, 200, 255, 256, 70000, 3 << 20} {
 		b := must.Get(c.compress(bytes.Repeat([]byte("ab"), n)[:n]))(t)
 		var h zstd.Header

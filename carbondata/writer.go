@@ -19,7 +19,7 @@ func create(fsys folderFS, dir string, columns []Column, o WriterOptions) (*Writ
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	c, err := newCompressor(o.Compressor)
+	c, err := newCompressor(o.Compressor, procs())
 	if err != nil {
 		return nil, err
 	}
