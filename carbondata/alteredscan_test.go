@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
@@ -60,8 +61,8 @@ var alteredTables = map[string]func(t *testing.T) (dir string){
 		})
 		editSchema(t, dir, func([]anyStruct) (columns []anyStruct) {
 			header := goldenFile(t, "array-types")
-			r := &thriftReader{b: header}
-			for _, c := range r.any(typeStruct).(anyStruct)[headerColumns].(anyList).elements {
+			r := &thrift.Reader{In: header}
+			for _, c := range anyValue(r, thrift.Struct).(anyStruct)[headerColumns].(anyList).elements {
 				c := c.(anyStruct)
 				switch Type(c[columnType].(anyInt).v) {
 				case Int:

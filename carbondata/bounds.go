@@ -3,6 +3,7 @@ package carbondata
 import (
 	"slices"
 
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -42,46 +43,46 @@ type bounds struct {
 	present  []bool // nil: all are
 }
 
-// bounds reads the bounds of at most n columns.
-func (r *thriftReader) bounds(typ byte, n int) (b bounds) {
-	if !r.want(typ, typeStruct) {
+// readBounds reads the bounds of at most n columns.
+func readBounds(r *thrift.Reader, typ byte, n int) (b bounds) {
+	if !r.Want(typ, thrift.Struct) {
 		return b
 	}
 	list := func(typ byte, element func(typ byte)) {
 		count := 0
-		r.list(typ, func(typ byte) {
+		r.List(typ, func(typ byte) {
 			if count++; count > n {
-				r.fail("bounds of more than %d columns", n)
+				r.Fail("bounds of more than %d columns", n)
 			}
 			element(typ)
 		})
 	}
-	r.fields("BlockletMinMaxIndex", func(id int, typ byte) {
+	r.Fields("BlockletMinMaxIndex", func(id int, typ byte) {
 		switch id {
 		case boundsMin:
-			list(typ, func(typ byte) { b.min = append(b.min, r.bytes(typ)) })
+			list(typ, func(typ byte) { b.min = append(b.min, r.Bytes(typ)) })
 		case boundsMax:
-			list(typ, func(typ byte) { b.max = append(b.max, r.bytes(typ)) })
+			list(typ, func(typ byte) { b.max = append(b.max, r.Bytes(typ)) })
 		case boundsPresent:
 			b.present = []bool{}
-			list(typ, func(typ byte) { b.present = append(b.present, r.bool(typ)) })
+			list(typ, func(typ byte) { b.present = append(b.present, r.Bool(typ)) })
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	}, boundsMin, boundsMax)
 	return b
 }
 
-// blockletIndex reads the bounds of at most n columns in a BlockletIndex.
-func (r *thriftReader) blockletIndex(typ byte, n int) (b bounds) {
-	if !r.want(typ, typeStruct) {
+// readBlockletIndex reads the bounds of at most n columns in a BlockletIndex.
+func readBlockletIndex(r *thrift.Reader, typ byte, n int) (b bounds) {
+	if !r.Want(typ, thrift.Struct) {
 		return b
 	}
-	r.fields("BlockletIndex", func(id int, typ byte) {
+	r.Fields("BlockletIndex", func(id int, typ byte) {
 		if id == indexBounds {
-			b = r.bounds(typ, n)
+			b = readBounds(r, typ, n)
 		} else {
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	})
 	return b

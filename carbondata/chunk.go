@@ -3,6 +3,7 @@ package carbondata
 import (
 	"slices"
 
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -122,104 +123,104 @@ type chunk struct {
 	dictionary *dictionaryHeader
 }
 
-// encodings reads a list of encodings.
-func (r *thriftReader) encodings(typ byte) (list []encoding) {
+// readEncodings reads a list of encodings.
+func readEncodings(r *thrift.Reader, typ byte) (list []encoding) {
 	const most = 16 // there are no more
-	r.list(typ, func(typ byte) {
+	r.List(typ, func(typ byte) {
 		if len(list) == most {
-			r.fail("more than %d encodings", most)
+			r.Fail("more than %d encodings", most)
 		}
-		list = append(list, encoding(r.i32(typ)))
+		list = append(list, encoding(r.I32(typ)))
 	})
 	return list
 }
 
-// firstBytes reads a list of byte strings and returns the first, or nil.
-func (r *thriftReader) firstBytes(typ byte) (first []byte) {
-	r.list(typ, func(typ byte) {
-		if b := r.bytes(typ); first == nil {
+// readFirstBytes reads a list of byte strings and returns the first, or nil.
+func readFirstBytes(r *thrift.Reader, typ byte) (first []byte) {
+	r.List(typ, func(typ byte) {
+		if b := r.Bytes(typ); first == nil {
 			first = b
 		}
 	})
 	return first
 }
 
-func (r *thriftReader) pageHeader() (h pageHeader) {
+func readPageHeader(r *thrift.Reader) (h pageHeader) {
 	h.rows = -1
-	r.fields("DataChunk2", func(id int, typ byte) {
+	r.Fields("DataChunk2", func(id int, typ byte) {
 		switch id {
 		case pageMeta:
-			if !r.want(typ, typeStruct) {
+			if !r.Want(typ, thrift.Struct) {
 				return
 			}
-			r.fields("ChunkCompressionMeta", func(id int, typ byte) {
+			r.Fields("ChunkCompressionMeta", func(id int, typ byte) {
 				if id == metaCompressor {
-					h.compressor = r.text(typ)
+					h.compressor = r.Text(typ)
 				} else {
-					r.skip(typ)
+					r.Skip(typ)
 				}
 			}, metaCodec)
 		case pageData:
-			h.data = r.i32(typ)
+			h.data = r.I32(typ)
 		case pageRowIDs:
-			h.rowIDs = r.i32(typ)
+			h.rowIDs = r.I32(typ)
 		case pageRuns:
-			h.runs = r.i32(typ)
+			h.runs = r.I32(typ)
 		case pagePresence:
-			if !r.want(typ, typeStruct) {
+			if !r.Want(typ, thrift.Struct) {
 				return
 			}
-			r.fields("PresenceMeta", func(id int, typ byte) {
+			r.Fields("PresenceMeta", func(id int, typ byte) {
 				switch id {
 				case presenceSet:
-					if r.bool(typ) {
-						r.fail("bits of rows that are present")
+					if r.Bool(typ) {
+						r.Fail("bits of rows that are present")
 					}
 				case presenceBits:
-					h.nulls = r.bytes(typ)
+					h.nulls = r.Bytes(typ)
 				default:
-					r.skip(typ)
+					r.Skip(typ)
 				}
 			}, presenceBits)
 		case pageEncoders:
-			h.encoders = r.encodings(typ)
+			h.encoders = readEncodings(r, typ)
 		case pageMetas:
-			h.meta = r.firstBytes(typ)
+			h.meta = readFirstBytes(r, typ)
 		case pageBounds:
-			h.bounds = r.bounds(typ, 1)
+			h.bounds = readBounds(r, typ, 1)
 		case pageRows:
-			h.rows = r.i32(typ)
+			h.rows = r.I32(typ)
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	}, pageMeta, pageData)
 	return h
 }
 
-func (r *thriftReader) dictionaryHeader() *dictionaryHeader {
+func readDictionaryHeader(r *thrift.Reader) *dictionaryHeader {
 	d := new(dictionaryHeader)
-	r.fields("LocalDictionaryChunk", func(id int, typ byte) {
+	r.Fields("LocalDictionaryChunk", func(id int, typ byte) {
 		switch id {
 		case dictionaryMeta:
-			if !r.want(typ, typeStruct) {
+			if !r.Want(typ, thrift.Struct) {
 				return
 			}
-			r.fields("LocalDictionaryChunkMeta", func(id int, typ byte) {
+			r.Fields("LocalDictionaryChunkMeta", func(id int, typ byte) {
 				switch id {
 				case dictionaryEncoders:
-					d.encoders = r.encodings(typ)
+					d.encoders = readEncodings(r, typ)
 				case dictionaryMetas:
-					d.meta = r.firstBytes(typ)
+					d.meta = readFirstBytes(r, typ)
 				default:
-					r.skip(typ)
+					r.Skip(typ)
 				}
 			}, dictionaryEncoders, dictionaryMetas)
 		case dictionaryData:
-			d.data = r.bytes(typ)
+			d.data = r.Bytes(typ)
 		case dictionaryValues:
-			d.values = r.bytes(typ)
+			d.values = r.Bytes(typ)
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	}, dictionaryMeta, dictionaryData, dictionaryValues)
 	return d
@@ -228,36 +229,36 @@ func (r *thriftReader) dictionaryHeader() *dictionaryHeader {
 // parseChunk reads a DataChunk3, which is all of b. Its pages, at most the given number, are in
 // [start, end) of the file.
 func parseChunk(b []byte, start, end int64, pages int) (c chunk, err error) {
-	r := thriftReader{b: b}
+	r := thrift.Reader{In: b}
 	var offsets, lengths []int
-	r.fields("DataChunk3", func(id int, typ byte) {
+	r.Fields("DataChunk3", func(id int, typ byte) {
 		switch id {
 		case chunkPages:
-			r.list(typ, func(typ byte) {
+			r.List(typ, func(typ byte) {
 				if len(c.pages) == pages {
-					r.fail("more than %d pages", pages)
+					r.Fail("more than %d pages", pages)
 				}
-				if r.want(typ, typeStruct) {
-					c.pages = append(c.pages, r.pageHeader())
+				if r.Want(typ, thrift.Struct) {
+					c.pages = append(c.pages, readPageHeader(&r))
 				}
 			})
 		case chunkPageOffsets:
-			offsets = r.i32s(typ)
+			offsets = r.I32s(typ)
 		case chunkPageLengths:
-			lengths = r.i32s(typ)
+			lengths = r.I32s(typ)
 		case chunkDictionary:
-			if r.want(typ, typeStruct) {
-				c.dictionary = r.dictionaryHeader()
+			if r.Want(typ, thrift.Struct) {
+				c.dictionary = readDictionaryHeader(&r)
 			}
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	}, chunkPages, chunkPageOffsets, chunkPageLengths)
-	if r.err == nil && r.at != len(b) {
-		r.fail("%d bytes after the header", len(b)-r.at)
+	if r.Err == nil && r.At != len(b) {
+		r.Fail("%d bytes after the header", len(b)-r.At)
 	}
-	if r.err != nil {
-		return c, r.err
+	if r.Err != nil {
+		return c, r.Err
 	}
 	if len(offsets) != len(c.pages) || len(lengths) != len(c.pages) {
 		return c, fault.Corruptf("%d offsets and %d lengths of %d pages", len(offsets), len(lengths), len(c.pages))
@@ -281,9 +282,9 @@ func parseChunk(b []byte, start, end int64, pages int) (c chunk, err error) {
 	return c, nil
 }
 
-func (w *thriftWriter) encodings(id int, list []encoding) {
-	w.list(id, typeI32, len(list))
+func writeEncodings(w *thrift.Writer, id int, list []encoding) {
+	w.List(id, thrift.I32, len(list))
 	for _, e := range list {
-		w.zigzag(int64(e))
+		w.Zigzag(int64(e))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/must"
 )
 
@@ -74,8 +75,8 @@ func TestLongTextIsNoDamage(t *testing.T) {
 	z := gzip.NewWriter(&zipped)
 	z.Write(text)
 	z.Close()
-	for codec, data := range map[string][]byte{nameSnappy: snappy.Encode(nil, text),
-		nameZstd: encoder.EncodeAll(text, nil), nameGzip: zipped.Bytes()} {
+	for codec, data := range map[string][]byte{codec.Snappy: snappy.Encode(nil, text),
+		codec.Zstd: encoder.EncodeAll(text, nil), codec.Gzip: zipped.Bytes()} {
 		column := column("c", String)
 		read := func(data []byte, left int) error {
 			p := &page{column: &column, form: formStrings, rows: len(text) / lengthLen, prefix: lengthLen}

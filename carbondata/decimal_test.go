@@ -10,13 +10,14 @@ import (
 	"github.com/klauspost/compress/snappy"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/must"
 )
 
 // decimalPage returns a file with a DECIMAL of the given digits, two of them after the point, in a
 // page of values. The last row is NULL if null is set.
 func decimalPage(precision int, values []batch.Int128, null bool) []byte {
-	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}}
+	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(codec.Snappy)}}
 	enc, store, width := encAdaptive, inLong, inLong.width()
 	if precision > 18 {
 		enc, store, width = encDirectCompress, inDecimal, decimalWidth(precision)

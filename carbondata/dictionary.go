@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -57,7 +58,7 @@ func readDictionary(c *chunk, typ Type, m *memory) (*dictionary, error) {
 	}
 	compressor := c.pages[0].compressor
 	d := new(dictionary)
-	if d.used, err = decompress(nil, compressor, h.values, min(maxSurrogate/8+1, m.left)); err != nil {
+	if d.used, err = codec.Decompress(nil, compressor, h.values, min(maxSurrogate/8+1, m.left)); err != nil {
 		return nil, inside(err, "surrogates")
 	}
 	if err := m.take(2 * len(d.used)); err != nil {
@@ -81,8 +82,8 @@ func readDictionary(c *chunk, typ Type, m *memory) (*dictionary, error) {
 	if err := m.take(n * wordBytes); err != nil {
 		return nil, err
 	}
-	data, err := decompress(nil, compressor, h.data, m.left)
-	if _, long := errors.AsType[*tooLong](err); long {
+	data, err := codec.Decompress(nil, compressor, h.data, m.left)
+	if _, long := errors.AsType[*codec.TooLong](err); long {
 		err = m.take(m.left + 1) // no damage, but too much
 	}
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/must"
 )
 
@@ -102,7 +103,7 @@ func editSchema(t *testing.T, dir string, edit func(columns []anyStruct) []anySt
 			for i := range columns {
 				elements[i] = columns[i]
 			}
-			table[tableColumns] = anyList{typeStruct, elements}
+			table[tableColumns] = anyList{thrift.Struct, elements}
 		})
 	})
 }
@@ -110,7 +111,7 @@ func editSchema(t *testing.T, dir string, edit func(columns []anyStruct) []anySt
 // newColumn returns the schema of a column that no file has.
 func newColumn(name string, typ Type, dimension bool, ordinal int) anyStruct {
 	return anyStruct{columnType: i32(int(typ)), columnName: []byte(name), columnID: []byte("id-of-" + name),
-		4: true, 5: anyList{typ: typeI32},
+		4: true, 5: anyList{typ: thrift.I32},
 		columnDimension: dimension, columnScale: i32(-1), columnPrecision: i32(-1),
 		columnChildren: i32(0), columnOrdinal: i32(ordinal)}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -95,26 +96,26 @@ func (f *File) readHeader(limit int64) (end int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		r := thriftReader{b: b}
+		r := thrift.Reader{In: b}
 		var flat []flatColumn
 		version, footer := 0, true
-		r.fields("FileHeader", func(id int, typ byte) {
+		r.Fields("FileHeader", func(id int, typ byte) {
 			switch id {
 			case headerVersion:
-				version = r.i32(typ)
+				version = r.I32(typ)
 			case headerColumns:
-				flat = r.columns(typ)
+				flat = readColumns(&r, typ)
 			case headerFooter:
-				footer = r.bool(typ)
+				footer = r.Bool(typ)
 			default:
-				r.skip(typ)
+				r.Skip(typ)
 			}
 		}, headerVersion, headerColumns)
 		switch {
-		case r.short && n < limit:
+		case r.Short && n < limit:
 			continue
-		case r.err != nil:
-			return 0, r.err
+		case r.Err != nil:
+			return 0, r.Err
 		case version != version3:
 			return 0, fault.Unsupportedf("version %d", version)
 		case !footer:
@@ -124,7 +125,7 @@ func (f *File) readHeader(limit int64) (end int64, err error) {
 		}
 		f.chunks = len(flat)
 		f.columns, f.dimensions, err = columnTree(flat)
-		return int64(r.at), err
+		return int64(r.At), err
 	}
 }
 
@@ -137,38 +138,38 @@ func (f *File) readFooter(from, start, end int64) error {
 	if err != nil {
 		return err
 	}
-	r := thriftReader{b: b}
+	r := thrift.Reader{In: b}
 	const blockletBytes = 1500 // of memory, without what depends on columns and pages
 	most := memoryFor(int64(len(b))) / blockletBytes
 	var indexes []bounds
-	r.fields("FileFooter3", func(id int, typ byte) {
+	r.Fields("FileFooter3", func(id int, typ byte) {
 		switch id {
 		case footerRows:
-			f.rows = r.i64(typ)
+			f.rows = r.I64(typ)
 		case footerSegment:
-			f.segment = r.segmentInfo(typ)
+			f.segment = readSegmentInfo(&r, typ)
 		case footerIndexes:
-			r.list(typ, func(typ byte) {
-				if r.fewer(len(indexes), most, "indexes") {
-					indexes = append(indexes, r.blockletIndex(typ, f.chunks))
+			r.List(typ, func(typ byte) {
+				if fewer(&r, len(indexes), most, "indexes") {
+					indexes = append(indexes, readBlockletIndex(&r, typ, f.chunks))
 				}
 			})
 		case footerBlocklets:
-			r.list(typ, func(typ byte) {
-				if r.want(typ, typeStruct) && r.fewer(len(f.blocklets), most, "blocklets") {
-					f.blocklets = append(f.blocklets, r.blocklet())
+			r.List(typ, func(typ byte) {
+				if r.Want(typ, thrift.Struct) && fewer(&r, len(f.blocklets), most, "blocklets") {
+					f.blocklets = append(f.blocklets, readBlocklet(&r))
 				}
 			})
 		case footerSorted:
-			f.sorted, f.hasSorted = r.bool(typ), true
+			f.sorted, f.hasSorted = r.Bool(typ), true
 		case footerExtra:
-			f.extra = r.properties(typ)
+			f.extra = r.Properties(typ)
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	}, footerRows, footerSegment, footerIndexes, footerBlocklets)
-	if r.err != nil {
-		return r.err
+	if r.Err != nil {
+		return r.Err
 	}
 	if len(indexes) != len(f.blocklets) {
 		return fault.Corruptf("indexes of %d blocklets, want %d", len(indexes), len(f.blocklets))

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -112,42 +114,42 @@ type segmentInfo struct {
 	cardinalities []int
 }
 
-func (r *thriftReader) segmentInfo(typ byte) (s segmentInfo) {
-	if !r.want(typ, typeStruct) {
+func readSegmentInfo(r *thrift.Reader, typ byte) (s segmentInfo) {
+	if !r.Want(typ, thrift.Struct) {
 		return s
 	}
-	r.fields("SegmentInfo", func(id int, typ byte) {
+	r.Fields("SegmentInfo", func(id int, typ byte) {
 		switch id {
 		case segmentColumns:
-			s.columns = r.i32(typ)
+			s.columns = r.I32(typ)
 		case segmentCardinalities:
-			s.cardinalities = r.i32s(typ)
+			s.cardinalities = r.I32s(typ)
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	})
 	return s
 }
 
-func (r *thriftReader) blocklet() (b blocklet) {
-	r.fields("BlockletInfo3", func(id int, typ byte) {
+func readBlocklet(r *thrift.Reader) (b blocklet) {
+	r.Fields("BlockletInfo3", func(id int, typ byte) {
 		switch id {
 		case blockletRows:
-			b.rows = r.i32(typ)
+			b.rows = r.I32(typ)
 		case blockletOffsets:
-			b.offsets = r.i64s(typ)
+			b.offsets = r.I64s(typ)
 		case blockletLengths:
-			b.lengths = r.i32s(typ)
+			b.lengths = r.I32s(typ)
 		case blockletDimensions:
-			b.dimensions = r.i64(typ)
+			b.dimensions = r.I64(typ)
 		case blockletMeasures:
-			b.measures = r.i64(typ)
+			b.measures = r.I64(typ)
 		case blockletPages:
-			b.pages = r.i32(typ)
+			b.pages = r.I32(typ)
 		case blockletPageRows:
-			b.pageRows = r.i32s(typ)
+			b.pageRows = r.I32s(typ)
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	}, blockletRows, blockletOffsets, blockletLengths, blockletDimensions, blockletMeasures, blockletPages)
 	return b
@@ -218,7 +220,7 @@ func readInto(buffer *[]byte, src block.Source, offset int64, n int) ([]byte, er
 	case *buffer == nil:
 		*buffer = make([]byte, n)
 	default:
-		*buffer = make([]byte, n+n/growSpare)
+		*buffer = make([]byte, n+n/codec.GrowSpare)
 	}
 	b := (*buffer)[:n]
 	if n, err := src.ReadAt(b, offset); n < len(b) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -174,7 +175,7 @@ func FuzzPage(f *testing.F) {
 				return
 			}
 		}
-		if !typed(t, p.decode(nameSnappy, snappyLiteral(data), runs, &memory{left: 1 << 20})) {
+		if !typed(t, p.decode(codec.Snappy, snappyLiteral(data), runs, &memory{left: 1 << 20})) {
 			return
 		}
 		for i := range p.rows {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/must"
 )
@@ -53,7 +54,7 @@ func storedPages(f *testing.F) (list []storedPage) {
 		for i, c := range columns {
 			chunk := must.Get(file.readChunk(&file.blocklets[0], i, &memory{left: 1 << 24}))(f)
 			h := chunk.pages[0]
-			stored := must.Get(decompress(nil, h.compressor, data[h.offset:h.offset+int64(h.data)], 1<<24))(f)
+			stored := must.Get(codec.Decompress(nil, h.compressor, data[h.offset:h.offset+int64(h.data)], 1<<24))(f)
 			list = append(list, storedPage{c, h, chunk.dictionary, file.blocklets[0].pageRows[0], stored})
 		}
 	}
@@ -62,7 +63,7 @@ func storedPages(f *testing.F) (list []storedPage) {
 
 // values decodes a page and all its values.
 func values(t *testing.T, p *page, data []byte) {
-	if !typed(t, p.decode(nameSnappy, snappyLiteral(data), nil, &memory{left: 1 << 20})) {
+	if !typed(t, p.decode(codec.Snappy, snappyLiteral(data), nil, &memory{left: 1 << 20})) {
 		return
 	}
 	for i := range p.rows {
@@ -143,8 +144,8 @@ func FuzzDictionary(f *testing.F) {
 		if s.dict == nil || s.header.runs > 0 {
 			continue
 		}
-		used := must.Get(decompress(nil, s.header.compressor, s.dict.values, 1<<20))(f)
-		words := must.Get(decompress(nil, s.header.compressor, s.dict.data, 1<<20))(f)
+		used := must.Get(codec.Decompress(nil, s.header.compressor, s.dict.values, 1<<20))(f)
+		words := must.Get(codec.Decompress(nil, s.header.compressor, s.dict.data, 1<<20))(f)
 		f.Add(uint8(s.column.Type), uint16(s.rows), s.dict.meta, used, words, s.data)
 		n++
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 )
 
 // commentText returns the comments of a file of the package as one line.
@@ -74,22 +76,22 @@ func same(t *testing.T, what string, got, want any) {
 }
 
 // parse runs f on a reader of b, and fails unless it reads all of b.
-func parse(t *testing.T, b []byte, f func(r *thriftReader)) {
+func parse(t *testing.T, b []byte, f func(r *thrift.Reader)) {
 	t.Helper()
-	r := &thriftReader{b: b}
-	if f(r); r.err != nil || r.at != len(b) {
-		t.Errorf("%x: %d of %d bytes, %v", b, r.at, len(b), r.err)
+	r := &thrift.Reader{In: b}
+	if f(r); r.Err != nil || r.At != len(b) {
+		t.Errorf("%x: %d of %d bytes, %v", b, r.At, len(b), r.Err)
 	}
 }
 
 // TestExamplesOfMessages reads the examples of Thrift messages in the comments.
 func TestExamplesOfMessages(t *testing.T) {
-	same(t, "begin of a file", hexExample(t, "thrift.go", "The header of a file, version 3 (field 1, an int):"),
-		[]byte{typeI32 | headerVersion<<4, version3 << 1})
+	same(t, "begin of a file", hexExample(t, "internal/thrift/reader.go", "The header of a file, version 3 (field 1, an int):"),
+		[]byte{thrift.I32 | headerVersion<<4, version3 << 1})
 
 	column := hexExample(t, "schema.go", "without the fields that are not required:")
-	parse(t, column, func(r *thriftReader) {
-		c := r.column()
+	parse(t, column, func(r *thrift.Reader) {
+		c := readColumn(r)
 		same(t, "column", []any{c.Name, c.ID, c.Type, c.dimension, c.Precision}, []any{"a", "a", String, true, -1})
 	})
 	header := hexExample(t, "footer.go", `The header of a file with the STRING "a":`)
@@ -106,8 +108,8 @@ func TestExamplesOfMessages(t *testing.T) {
 
 	want := blocklet{rows: 100, offsets: []int64{216, 689}, lengths: []int{59, 107},
 		dimensions: 689, measures: 899, pages: 1}
-	parse(t, hexExample(t, "footer.go", "the first ends at 689, the second at 899:"), func(r *thriftReader) {
-		same(t, "blocklet", r.blocklet(), want)
+	parse(t, hexExample(t, "footer.go", "the first ends at 689, the second at 899:"), func(r *thrift.Reader) {
+		same(t, "blocklet", readBlocklet(r), want)
 	})
 	footer := hexExample(t, "footer.go", "without minima and maxima:")
 	f = File{src: &block.Memory{Bytes: append(make([]byte, 899), footer...)}, chunks: 2, dimensions: 1}
@@ -122,8 +124,8 @@ func TestExamplesOfMessages(t *testing.T) {
 	same(t, "end of a file", end, []byte{7: 899 & 255, 6: 899 >> 8})
 
 	robots := bounds{min: [][]byte{[]byte("robot0")}, max: [][]byte{[]byte("robot99")}}
-	parse(t, hexExample(t, "bounds.go", "From robot0 to robot99:"), func(r *thriftReader) {
-		same(t, "bounds", r.bounds(typeStruct, 1), robots)
+	parse(t, hexExample(t, "bounds.go", "From robot0 to robot99:"), func(r *thrift.Reader) {
+		same(t, "bounds", readBounds(r, thrift.Struct, 1), robots)
 	})
 
 	index := hexExample(t, "index.go", `The header of the index of a file with the STRING "a":`)
@@ -135,7 +137,7 @@ func TestExamplesOfMessages(t *testing.T) {
 	same(t, "index", i.header, indexHeader{columns: 1, segment: segmentInfo{columns: 1}})
 	same(t, "index entry", i.entries, []indexEntry{{rows: 100, name: "a", footer: 899}})
 	merged := hexExample(t, "index.go", `The header of a merged index file with the index file "b":`)
-	content := appendAny(nil, anyStruct{mergedList: anyList{typeBinary, []any{append(slices.Clone(index), entry...)}}})
+	content := appendAny(nil, anyStruct{mergedList: anyList{thrift.Binary, []any{append(slices.Clone(index), entry...)}}})
 	files, err := parseMerged(append(slices.Clone(merged), content...))
 	if err != nil || len(files) != 1 || files[0].name != "b" || len(files[0].entries) != 1 {
 		t.Errorf("merged index: %+v, %v", files, err)
@@ -152,8 +154,8 @@ func TestExamplesOfPages(t *testing.T) {
 	h := c.pages[0]
 	same(t, "page", []any{h.compressor, h.data, h.rowIDs, h.runs, h.rows, h.offset, len(h.encoders),
 		string(h.bounds.min[0])}, []any{"", 414, 0, 0, 100, int64(275), 0, "robot0"})
-	parse(t, hexExample(t, "chunk.go", "A dictionary without values, in snappy:"), func(r *thriftReader) {
-		d := r.dictionaryHeader()
+	parse(t, hexExample(t, "chunk.go", "A dictionary without values, in snappy:"), func(r *thrift.Reader) {
+		d := readDictionaryHeader(r)
 		same(t, "dictionary", []any{d.encoders, d.data, d.values},
 			[]any{[]encoding{encDirectCompress}, []byte{0}, []byte{0}})
 	})
@@ -177,7 +179,7 @@ func TestExamplesOfPages(t *testing.T) {
 		if err := p.choose(&pageHeader{encoders: e.enc}, false); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.decode(nameSnappy, snappyLiteral(hexExample(t, e.file, e.after)), nil,
+		if err := p.decode(codec.Snappy, snappyLiteral(hexExample(t, e.file, e.after)), nil,
 			&memory{left: 1 << 20}); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +224,7 @@ func TestExamplesOfPages(t *testing.T) {
 	}
 
 	for after, want := range map[string]string{"No null bits in snappy:": "", `The bytes "aaaa":`: "aaaa"} {
-		b, err := decompress(nil, nameSnappy, hexExample(t, "decompress.go", after), 100)
+		b, err := codec.Decompress(nil, codec.Snappy, hexExample(t, "internal/codec/decompress.go", after), 100)
 		if err != nil || string(b) != want {
 			t.Errorf("%s %q, %v, want %q", after, b, err, want)
 		}

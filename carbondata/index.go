@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -99,69 +100,69 @@ type indexedFile struct {
 
 // parseIndex reads an index file.
 func parseIndex(b []byte) (f indexFile, err error) {
-	r := thriftReader{b: b}
+	r := thrift.Reader{In: b}
 	version := 0
 	h := &f.header
 	f.size = len(b)
-	r.fields("IndexHeader", func(id int, typ byte) {
+	r.Fields("IndexHeader", func(id int, typ byte) {
 		switch id {
 		case indexVersion:
-			version = r.i32(typ)
+			version = r.I32(typ)
 		case indexColumns:
-			r.list(typ, func(typ byte) {
+			r.List(typ, func(typ byte) {
 				h.columns++
-				r.skip(typ)
+				r.Skip(typ)
 			})
 		case indexSegment:
-			h.segment = r.segmentInfo(typ)
+			h.segment = readSegmentInfo(&r, typ)
 		case indexBucket:
-			h.bucket = r.i32(typ)
+			h.bucket = r.I32(typ)
 		case indexTime:
-			r.skip(typ)
+			r.Skip(typ)
 			h.hasTime = true
 		case indexSorted:
-			h.sorted, h.hasSorted = r.bool(typ), true
+			h.sorted, h.hasSorted = r.Bool(typ), true
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	}, indexVersion, indexColumns, indexSegment)
-	if r.err == nil && version != version3 {
+	if r.Err == nil && version != version3 {
 		return f, fault.Unsupportedf("index of version %d", version)
 	}
-	for r.err == nil && r.at < len(b) {
-		e := r.indexEntry(h.columns)
-		if r.err == nil {
-			r.err = inside(e.bounds.check(h.columns), "data file %q", e.name)
+	for r.Err == nil && r.At < len(b) {
+		e := readIndexEntry(&r, h.columns)
+		if r.Err == nil {
+			r.Err = inside(e.bounds.check(h.columns), "data file %q", e.name)
 		}
 		f.entries = append(f.entries, e)
 	}
-	if r.err == nil && len(f.entries) == 0 {
+	if r.Err == nil && len(f.entries) == 0 {
 		return f, fault.Corruptf("an index without data files")
 	}
-	return f, r.err
+	return f, r.Err
 }
 
-// indexEntry reads a BlockIndex of a data file with the given number of columns.
-func (r *thriftReader) indexEntry(columns int) (e indexEntry) {
-	r.fields("BlockIndex", func(id int, typ byte) {
+// readIndexEntry reads a BlockIndex of a data file with the given number of columns.
+func readIndexEntry(r *thrift.Reader, columns int) (e indexEntry) {
+	r.Fields("BlockIndex", func(id int, typ byte) {
 		switch id {
 		case entryRows:
-			e.rows = r.i64(typ)
+			e.rows = r.I64(typ)
 		case entryName:
-			e.name = r.text(typ)
+			e.name = r.Text(typ)
 		case entryFooter:
-			e.footer = r.i64(typ)
+			e.footer = r.I64(typ)
 		case entryBounds:
-			e.bounds = r.blockletIndex(typ, columns)
+			e.bounds = readBlockletIndex(r, typ, columns)
 		case entryBlocklet:
-			if r.want(typ, typeStruct) {
-				b := r.blocklet()
+			if r.Want(typ, thrift.Struct) {
+				b := readBlocklet(r)
 				e.blocklet = &b
 			}
 		case entrySize:
-			e.size = r.i64(typ)
+			e.size = r.I64(typ)
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	}, entryRows, entryName, entryFooter, entryBounds)
 	return e
@@ -169,23 +170,23 @@ func (r *thriftReader) indexEntry(columns int) (e indexEntry) {
 
 // parseMerged reads the index files in a merged one.
 func parseMerged(b []byte) (files []indexFile, err error) {
-	r := thriftReader{b: b}
+	r := thrift.Reader{In: b}
 	list := func(name string) (n [][]byte) {
-		r.fields(name, func(id int, typ byte) {
+		r.Fields(name, func(id int, typ byte) {
 			if id != mergedList {
-				r.skip(typ)
+				r.Skip(typ)
 				return
 			}
-			r.list(typ, func(typ byte) { n = append(n, r.bytes(typ)) })
+			r.List(typ, func(typ byte) { n = append(n, r.Bytes(typ)) })
 		}, mergedList)
 		return n
 	}
 	names, contents := list("MergedBlockIndexHeader"), list("MergedBlockIndex")
-	if r.err == nil && (len(names) != len(contents) || r.at != len(b)) {
-		r.fail("%d index files, want %d, up to byte %d", len(contents), len(names), len(b))
+	if r.Err == nil && (len(names) != len(contents) || r.At != len(b)) {
+		r.Fail("%d index files, want %d, up to byte %d", len(contents), len(names), len(b))
 	}
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	for i, content := range contents {
 		f, err := parseIndex(content)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 )
 
 // Info describes a table. Offsets and sizes are bytes.
@@ -353,7 +355,7 @@ func (f *File) chunkInfo(b *blocklet, i int, sums *infoSums, left *memory) (info
 		sums.features["minmax_absent"] = true
 	}
 	if c.dictionary != nil && len(c.pages) > 0 {
-		used, err := decompress(nil, c.pages[0].compressor, c.dictionary.values, min(maxSurrogate/8+1, left.left))
+		used, err := codec.Decompress(nil, c.pages[0].compressor, c.dictionary.values, min(maxSurrogate/8+1, left.left))
 		if err == nil {
 			err = left.take(len(used))
 		}
@@ -372,7 +374,7 @@ func (f *File) chunkInfo(b *blocklet, i int, sums *infoSums, left *memory) (info
 		info.RowIDBytes += h.rowIDs
 		info.RunBytes += h.runs
 		if len(h.nulls) > 0 {
-			nulls, err := decompress(nil, h.compressor, h.nulls, left.left)
+			nulls, err := codec.Decompress(nil, h.compressor, h.nulls, left.left)
 			if err == nil {
 				err = left.take(len(nulls))
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/must"
 )
@@ -95,7 +96,7 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 // or in two, of which the second is from offset 0. Of strings, reads refuse that too.
 func TestVerifyFindsRepeats(t *testing.T) {
 	const repeat, copied = "\x01\x08\x01\x00", "\x11\x08"
-	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}}
+	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(codec.Snappy)}}
 	texts, numbers := maps.Clone(page), maps.Clone(page)
 	texts[pageEncoders] = anyListOf(i32(int(encVarchar)))
 	numbers[pageEncoders], numbers[pageMetas] = anyListOf(i32(int(encDirectCompress))), anyListOf([]byte(longMeta))
@@ -131,7 +132,7 @@ func TestVerifyFindsRepeats(t *testing.T) {
 func TestVerifyFindsPagesThatCannotBeSearched(t *testing.T) {
 	const ids = "\x00\x00\x00\x06\x00\x02\x00\x00\x00\x01" // rows 2, 0, 1
 	for strings, good := range map[string]bool{"abc": true, "abb": true, "acb": false, "bac": false} {
-		page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)},
+		page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(codec.Snappy)},
 			pageEncoders: anyListOf(i32(int(encInvertedIndex)))}
 		var data []byte
 		for _, c := range strings {

@@ -3,6 +3,7 @@ package carbondata
 import (
 	"sync/atomic"
 
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -62,11 +63,11 @@ func (m *memory) unpacked(n, cells int) error {
 }
 
 // fewer reports whether n is less than most, and fails otherwise.
-func (r *thriftReader) fewer(n, most int, what string) bool {
-	if n >= most && r.err == nil {
-		r.err = fault.Unsupportedf("more than %d %s in %d bytes", most, what, len(r.b))
+func fewer(r *thrift.Reader, n, most int, what string) bool {
+	if n >= most && r.Err == nil {
+		r.Err = fault.Unsupportedf("more than %d %s in %d bytes", most, what, len(r.In))
 	}
-	return r.err == nil
+	return r.Err == nil
 }
 
 // maxPageRows is the greatest number of rows of a page.

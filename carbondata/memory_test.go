@@ -12,6 +12,8 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/memtest"
 	"github.com/oribi-db/oribi/internal/must"
 )
@@ -22,22 +24,22 @@ func TestSmallInputsTakeLittleMemory(t *testing.T) {
 	zeros := make([]byte, 64<<20)
 	encoder := must.Get(zstd.NewWriter(nil))(t)
 	frame := encoder.EncodeAll(zeros, nil)
-	decompress(nil, nameZstd, nil, 0)
+	codec.Decompress(nil, codec.Zstd, nil, 0)
 	for name, in := range map[string]struct {
 		codec string
 		src   []byte
 	}{
-		"64 MiB in gzip":          {nameGzip, memtest.GzipZeros(len(zeros))},
-		"64 MiB in zstd":          {nameZstd, frame},
-		"a snappy block of 4 GiB": {nameSnappy, []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0}},
-		"a zstd frame of 2^40 bytes": {nameZstd,
+		"64 MiB in gzip":          {codec.Gzip, memtest.GzipZeros(len(zeros))},
+		"64 MiB in zstd":          {codec.Zstd, frame},
+		"a snappy block of 4 GiB": {codec.Snappy, []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0}},
+		"a zstd frame of 2^40 bytes": {codec.Zstd,
 			[]byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0}},
 		"an unknown compressor, 6 byte": {"lz9", []byte("abcdef")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &File{src: &block.Memory{Bytes: in.src}}
 			var err error
-			n := memtest.Allocated(func() { _, err = decompress(nil, in.codec, in.src, f.memoryLimit()) })
+			n := memtest.Allocated(func() { _, err = codec.Decompress(nil, in.codec, in.src, f.memoryLimit()) })
 			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
 				t.Errorf("%v", err)
 			}
@@ -76,7 +78,7 @@ func repeatedFile(n, times int, chunks []storedChunk) []byte {
 	}
 	file := appendAny(nil, anyStruct{headerVersion: i32(version3),
 		headerColumns: anyListOf(schema...), headerFooter: true})
-	file = append([]byte{1<<4 | typeI32, version3 << 1}, file[3:]...) // the version's field in its short form
+	file = append([]byte{1<<4 | thrift.I32, version3 << 1}, file[3:]...) // the version's field in its short form
 	for _, c := range chunks {
 		header := appendAny(nil, c.header)
 		offsets, lengths = append(offsets, i64(int64(len(file)))), append(lengths, i32(len(header)))
@@ -125,12 +127,12 @@ var longMeta = "\x00\x00\x07\x04\xff\xff\xff\xff\xff\xff\xff\xff\x07\x00\x00\x00
 // memory, together.
 func TestManyColumnsTakeLittleMemory(t *testing.T) {
 	encoder := must.Get(zstd.NewWriter(nil))(t)
-	decompress(nil, nameZstd, nil, 0)
-	list := func(enc encoding) anyList { return anyList{typ: typeI32, elements: []any{i32(int(enc))}} }
+	codec.Decompress(nil, codec.Zstd, nil, 0)
+	list := func(enc encoding) anyList { return anyList{typ: thrift.I32, elements: []any{i32(int(enc))}} }
 	page := func(codec string, enc encoding, meta string) anyStruct {
 		p := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(codec)}, pageEncoders: list(enc)}
 		if meta != "" {
-			p[pageMetas] = anyList{typ: typeBinary, elements: []any{[]byte(meta)}}
+			p[pageMetas] = anyList{typ: thrift.Binary, elements: []any{[]byte(meta)}}
 		}
 		return p
 	}
@@ -142,17 +144,17 @@ func TestManyColumnsTakeLittleMemory(t *testing.T) {
 		data    []byte
 		refused bool
 	}{
-		"strings of no bytes, few": {wideFile(20, rows, varchar, page(nameZstd, encVarchar, ""),
+		"strings of no bytes, few": {wideFile(20, rows, varchar, page(codec.Zstd, encVarchar, ""),
 			encoder.EncodeAll(make([]byte, 4*rows), nil)), false},
-		"strings of no bytes, many": {wideFile(1000, rows, varchar, page(nameZstd, encVarchar, ""),
+		"strings of no bytes, many": {wideFile(1000, rows, varchar, page(codec.Zstd, encVarchar, ""),
 			encoder.EncodeAll(make([]byte, 4*rows), nil)), true},
-		"long strings in gzip": {wideFile(200, rows, varchar, page(nameGzip, encVarchar, ""),
+		"long strings in gzip": {wideFile(200, rows, varchar, page(codec.Gzip, encVarchar, ""),
 			memtest.GzipZeros(4*rows)), true},
-		"a long string": {wideFile(100, 1, varchar, page(nameZstd, encVarchar, ""), encoder.EncodeAll(text, nil)),
+		"a long string": {wideFile(100, 1, varchar, page(codec.Zstd, encVarchar, ""), encoder.EncodeAll(text, nil)),
 			true},
-		"numbers, few": {wideFile(20, rows, long, page(nameZstd, encDirectCompress, longMeta),
+		"numbers, few": {wideFile(20, rows, long, page(codec.Zstd, encDirectCompress, longMeta),
 			encoder.EncodeAll(make([]byte, 8*rows), nil)), false},
-		"numbers, many": {wideFile(1000, rows, long, page(nameZstd, encDirectCompress, longMeta),
+		"numbers, many": {wideFile(1000, rows, long, page(codec.Zstd, encDirectCompress, longMeta),
 			encoder.EncodeAll(make([]byte, 8*rows), nil)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -247,17 +249,17 @@ func TestWideFoldersAreRead(t *testing.T) {
 // size allows, and some less.
 func TestManyColumnsInASmallHeader(t *testing.T) {
 	for n, refused := range map[int]bool{5000: false, 60000: true} {
-		file := []byte{1<<4 | typeI32, version3 << 1, 1<<4 | typeList, longCount<<4 | typeStruct}
+		file := []byte{1<<4 | thrift.I32, version3 << 1, 1<<4 | thrift.List, thrift.LongCount<<4 | thrift.Struct}
 		file = binary.AppendUvarint(file, uint64(n))
 		for i := range n {
 			name := fmt.Sprintf("%x", i)
-			file = append(file, 1<<4|typeI32, byte(String), 1<<4|typeBinary, byte(len(name)))
-			file = append(append(file, name...), 1<<4|typeBinary, 0, 3<<4|typeFalse, 0) // no ID, a measure
+			file = append(file, 1<<4|thrift.I32, byte(String), 1<<4|thrift.Binary, byte(len(name)))
+			file = append(append(file, name...), 1<<4|thrift.Binary, 0, 3<<4|thrift.False, 0) // no ID, a measure
 		}
 		file = append(file, 0)
 		at := len(file)
 		file = appendAny(file, anyStruct{footerRows: i64(0), footerSegment: anyStruct{1: i32(n)},
-			footerIndexes: anyList{typ: typeStruct}, footerBlocklets: anyList{typ: typeStruct}})
+			footerIndexes: anyList{typ: thrift.Struct}, footerBlocklets: anyList{typ: thrift.Struct}})
 		file = binary.BigEndian.AppendUint64(file, uint64(at))
 		var err error
 		allocated := memtest.Allocated(func() {
@@ -282,24 +284,24 @@ func TestManyColumnsInASmallHeader(t *testing.T) {
 func TestManyBlockletsInASmallFooter(t *testing.T) {
 	for n, refused := range map[int]bool{10000: false, 100000: true} {
 		list := func(id byte, elements int) []byte {
-			return binary.AppendUvarint([]byte{id<<4 | typeList, longCount<<4 | typeStruct}, uint64(elements))
+			return binary.AppendUvarint([]byte{id<<4 | thrift.List, thrift.LongCount<<4 | thrift.Struct}, uint64(elements))
 		}
 		column := anyStruct{columnType: i32(int(String)), columnName: []byte("c"),
 			columnID: []byte("c"), columnDimension: true}
 		file := appendAny(nil, anyStruct{headerVersion: i32(version3),
-			headerColumns: anyList{typeStruct, []any{column}}, headerFooter: true})
-		file = append([]byte{1<<4 | typeI32, version3 << 1}, file[3:]...) // the version's field in its short form
+			headerColumns: anyList{thrift.Struct, []any{column}}, headerFooter: true})
+		file = append([]byte{1<<4 | thrift.I32, version3 << 1}, file[3:]...) // the version's field in its short form
 		var blocklets []byte
 		for range n {
 			at := int64(len(file))
 			file = append(file, 0)
-			blocklets = append(blocklets, 1<<4|typeI32, 0, 1<<4|typeList, 1<<4|typeI64)
-			blocklets = append(binary.AppendVarint(blocklets, at), 1<<4|typeList, 1<<4|typeI32, 1<<1, 1<<4|typeI64)
-			blocklets = append(binary.AppendVarint(blocklets, at+1), 1<<4|typeI64)
-			blocklets = append(binary.AppendVarint(blocklets, at+1), 1<<4|typeI32, 0, 0)
+			blocklets = append(blocklets, 1<<4|thrift.I32, 0, 1<<4|thrift.List, 1<<4|thrift.I64)
+			blocklets = append(binary.AppendVarint(blocklets, at), 1<<4|thrift.List, 1<<4|thrift.I32, 1<<1, 1<<4|thrift.I64)
+			blocklets = append(binary.AppendVarint(blocklets, at+1), 1<<4|thrift.I64)
+			blocklets = append(binary.AppendVarint(blocklets, at+1), 1<<4|thrift.I32, 0, 0)
 		}
 		end := len(file)
-		file = append(append(file, 1<<4|typeI64, 0, 1<<4|typeStruct, 0), list(1, n)...)
+		file = append(append(file, 1<<4|thrift.I64, 0, 1<<4|thrift.Struct, 0), list(1, n)...)
 		file = append(append(file, make([]byte, n)...), list(1, n)...)
 		file = binary.BigEndian.AppendUint64(append(append(file, blocklets...), 0), uint64(end))
 		var err error

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/memtest"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
@@ -47,7 +48,7 @@ func TestArrayCountsBeyondTheElements(t *testing.T) {
 	for _, count := range []uint32{5, 1 << 30, 1<<31 - 1} {
 		list := page{column: &Column{Type: Array}, rows: 1, form: formElements}
 		data := append(binary.BigEndian.AppendUint32(nil, count), 0, 0, 0, 0)
-		if err := list.decode(nameSnappy, snappyLiteral(data), nil, &memory{left: 1 << 20}); err != nil ||
+		if err := list.decode(codec.Snappy, snappyLiteral(data), nil, &memory{left: 1 << 20}); err != nil ||
 			list.elements != int(count) {
 			t.Fatalf("%d: %d elements, %v", count, list.elements, err)
 		}
@@ -63,7 +64,7 @@ func TestArrayCountsBeyondTheElements(t *testing.T) {
 			child.rows = list.elements
 			var err error
 			n := memtest.Allocated(func() {
-				err = child.decode(nameSnappy, snappyLiteral(make([]byte, 4)), nil, &memory{left: 1 << 20})
+				err = child.decode(codec.Snappy, snappyLiteral(make([]byte, 4)), nil, &memory{left: 1 << 20})
 			})
 			if !errors.Is(err, ErrCorrupt) || n > 1<<20 {
 				t.Errorf("%d elements, %s: %v, %d bytes allocated", count, name, err, n)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/bits"
 
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -14,7 +15,7 @@ func nullBits(dst []byte, h *pageHeader, n, limit int) ([]byte, error) {
 	if len(h.nulls) == 0 {
 		return dst[:0], nil
 	}
-	b, err := decompress(dst, h.compressor, h.nulls, min((n+63)/64*8, limit))
+	b, err := codec.Decompress(dst, h.compressor, h.nulls, min((n+63)/64*8, limit))
 	if err != nil {
 		return nil, inside(err, "null bits")
 	}
@@ -66,7 +67,7 @@ func (p *page) read(f *File, c *cells, i, n int, m *memory, scratch *[]byte) err
 	if err := p.decode(h.compressor, data, runs, m); err != nil {
 		return err
 	}
-	if f.strict && (h.compressor == "" || h.compressor == nameSnappy) && compress.SnappyRepeats(data) {
+	if f.strict && (h.compressor == "" || h.compressor == codec.Snappy) && compress.SnappyRepeats(data) {
 		return fault.Corruptf("snappy: a copy from offset 0")
 	}
 	return nil
@@ -152,21 +153,21 @@ func (p *page) decode(compressor string, data, runs []byte, m *memory) (err erro
 	limit := m.left
 	if width > 0 {
 		if limit = min(width*p.rows, limit); len(runs) == 0 && limit < width*p.rows {
-			if n := mostBytes(compressor, data); n < width*p.rows {
+			if n := codec.MostBytes(compressor, data); n < width*p.rows {
 				return fault.Corruptf("at most %d bytes of %d rows, want %d", n, p.rows, width*p.rows)
 			}
 			return m.take(width * p.rows)
 		}
 	}
-	unpack := decompress
+	unpack := codec.Decompress
 	if width == 0 {
 		if err := m.take(len(data)); err != nil {
 			return err
 		}
-		limit, unpack = m.left, decompressText
+		limit, unpack = m.left, codec.DecompressText
 	}
 	if p.data, err = unpack(p.buffers.data, compressor, data, limit); err != nil {
-		if _, long := errors.AsType[*tooLong](err); long && width == 0 {
+		if _, long := errors.AsType[*codec.TooLong](err); long && width == 0 {
 			return m.take(limit + 1) // no damage, but too much
 		}
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
@@ -275,9 +276,9 @@ func FuzzBounds(f *testing.F) {
 	f.Add(uint8(Timestamp), uint8(1),
 		[]byte("\x19\x18\x08\x80\x00\x00\x00\x00\x00\x00\x00\x19\x18\x08\x80\x00\x00\x00\x00\x00\x00\x01\x00"))
 	fuzztest.Run(f, func(t *testing.T, typ, precision uint8, data []byte) {
-		r := thriftReader{b: data}
-		b := r.bounds(typeStruct, 1)
-		if !typed(t, r.err) || !typed(t, b.check(1)) {
+		r := thrift.Reader{In: data}
+		b := readBounds(&r, thrift.Struct, 1)
+		if !typed(t, r.Err) || !typed(t, b.check(1)) {
 			return
 		}
 		c := Column{Type: Type(typ), Precision: 1 + int(precision)%38, Scale: 1, dimension: precision%2 == 1}

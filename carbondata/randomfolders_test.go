@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
@@ -62,7 +63,7 @@ func newRandomFolder(rnd *rand.Rand, number int) *randomFolder {
 		f.columns = append(f.columns, c)
 	}
 	f.options = WriterOptions{
-		Compressor:        []string{"", nameSnappy, nameZstd, nameGzip}[rnd.IntN(4)],
+		Compressor:        []string{"", codec.Snappy, codec.Zstd, codec.Gzip}[rnd.IntN(4)],
 		NoLocalDictionary: of(4),
 		WrittenBy:         "test",
 		Time:              time.UnixMilli(1_700_000_000_000 + int64(number)),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/parallel"
 )
 
@@ -78,7 +79,7 @@ func (c *cells) need(i, n int) (bytes int, known bool) {
 	case len(c.children) > 0:
 		return 0, false
 	case c.dict == nil && (c.column.Type == String || c.column.Type == Varchar || c.column.Type == Binary):
-		return bytes + (1+snappyRatio)*h.data, h.compressor == "" || h.compressor == nameSnappy
+		return bytes + (1+codec.SnappyRatio)*h.data, h.compressor == "" || h.compressor == codec.Snappy
 	}
 	return bytes, true
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/memtest"
 	"github.com/oribi-db/oribi/internal/must"
 )
@@ -19,13 +21,13 @@ import (
 // are Go values, copies of text, and words of a dictionary that are repeated in an array.
 func TestLongRowsTakeLittleMemory(t *testing.T) {
 	encoder := must.Get(zstd.NewWriter(nil))(t)
-	decompress(nil, nameZstd, nil, 0)
+	codec.Decompress(nil, codec.Zstd, nil, 0)
 	page := func(data []byte, encodings ...encoding) (anyStruct, []byte) {
-		list := anyList{typ: typeI32}
+		list := anyList{typ: thrift.I32}
 		for _, e := range encodings {
 			list.elements = append(list.elements, i32(int(e)))
 		}
-		return anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameZstd)}, pageEncoders: list},
+		return anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(codec.Zstd)}, pageEncoders: list},
 			encoder.EncodeAll(data, nil)
 	}
 	column := func(name string, typ Type, children int) anyStruct {
@@ -96,8 +98,8 @@ func TestInfoOfLongNullBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decompress(nil, nameZstd, nil, 0)
-	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameZstd)},
+	codec.Decompress(nil, codec.Zstd, nil, 0)
+	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(codec.Zstd)},
 		pageEncoders: anyListOf(i32(int(encVarchar))),
 		pagePresence: anyStruct{presenceSet: false, presenceBits: encoder.EncodeAll(make([]byte, 16<<20), nil)}}
 	column := anyStruct{columnType: i32(int(Varchar)), columnDimension: true}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -55,49 +56,49 @@ type flatColumn struct {
 	children int
 }
 
-func (r *thriftReader) column() (c flatColumn) {
+func readColumn(r *thrift.Reader) (c flatColumn) {
 	c.Scale, c.Precision = -1, -1
-	r.fields("ColumnSchema", func(id int, typ byte) {
+	r.Fields("ColumnSchema", func(id int, typ byte) {
 		switch id {
 		case columnType:
-			c.Type = Type(r.i32(typ))
+			c.Type = Type(r.I32(typ))
 		case columnName:
-			c.Name = r.text(typ)
+			c.Name = r.Text(typ)
 		case columnID:
-			c.ID = r.text(typ)
+			c.ID = r.Text(typ)
 		case columnEncoders:
-			c.encoders = r.encodings(typ)
+			c.encoders = readEncodings(r, typ)
 		case columnDimension:
-			c.dimension = r.bool(typ)
+			c.dimension = r.Bool(typ)
 		case columnScale:
-			c.Scale = r.i32(typ)
+			c.Scale = r.I32(typ)
 		case columnPrecision:
-			c.Precision = r.i32(typ)
+			c.Precision = r.I32(typ)
 		case columnChildren:
-			c.children = r.i32(typ)
+			c.children = r.I32(typ)
 		case columnDefault:
-			c.Default = slices.Clone(r.bytes(typ))
+			c.Default = slices.Clone(r.Bytes(typ))
 		case columnProperties:
-			c.Sort = strings.EqualFold(r.properties(typ)["sort_columns"], "true")
+			c.Sort = strings.EqualFold(r.Properties(typ)["sort_columns"], "true")
 		case columnInvisible:
-			c.invisible = r.bool(typ)
+			c.invisible = r.Bool(typ)
 		case columnOrdinal:
-			c.Ordinal = r.i32(typ)
+			c.Ordinal = r.I32(typ)
 		default:
-			r.skip(typ)
+			r.Skip(typ)
 		}
 	}, columnType, columnName, columnID, columnDimension)
 	return c
 }
 
-// columns reads a list of columns, children included. There are no more than memory for a header of
-// this size allows.
-func (r *thriftReader) columns(typ byte) (flat []flatColumn) {
+// readColumns reads a list of columns, children included. There are no more than memory for a
+// header of this size allows.
+func readColumns(r *thrift.Reader, typ byte) (flat []flatColumn) {
 	const columnBytes = 4000 // with the buffers that a scan has for each column
-	most := memoryFor(int64(len(r.b))) / columnBytes
-	r.list(typ, func(typ byte) {
-		if r.want(typ, typeStruct) && r.fewer(len(flat), most, "columns") {
-			flat = append(flat, r.column())
+	most := memoryFor(int64(len(r.In))) / columnBytes
+	r.List(typ, func(typ byte) {
+		if r.Want(typ, thrift.Struct) && fewer(r, len(flat), most, "columns") {
+			flat = append(flat, readColumn(r))
 		}
 	})
 	return flat
@@ -146,8 +147,8 @@ func columnTree(flat []flatColumn) (columns []Column, dimensions int, err error)
 
 // subtree returns column i with its children, and the index after them.
 func subtree(flat []flatColumn, i, depth int) (c Column, next int, err error) {
-	if depth > maxDepth {
-		return c, 0, fault.Unsupportedf("column %q: more than %d levels of nesting", flat[i].Name, maxDepth)
+	if depth > thrift.MaxDepth {
+		return c, 0, fault.Unsupportedf("column %q: more than %d levels of nesting", flat[i].Name, thrift.MaxDepth)
 	}
 	if err := flat[i].check(); err != nil {
 		return c, 0, err

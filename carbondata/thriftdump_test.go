@@ -3,6 +3,8 @@ package carbondata
 import (
 	"fmt"
 	"strings"
+
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 )
 
 // message is a Thrift message with all its fields: values are bool, int64, string (the bytes),
@@ -10,30 +12,30 @@ import (
 type message map[int]any
 
 // readMessage reads a message with every field, known or not.
-func readMessage(r *thriftReader) message {
+func readMessage(r *thrift.Reader) message {
 	m := message{}
-	r.fields("message", func(id int, typ byte) { m[id] = readAny(r, typ, false) })
+	r.Fields("message", func(id int, typ byte) { m[id] = readAny(r, typ, false) })
 	return m
 }
 
-func readAny(r *thriftReader, typ byte, inList bool) any {
+func readAny(r *thrift.Reader, typ byte, inList bool) any {
 	switch typ {
-	case typeTrue, typeFalse:
-		return typ == typeTrue
-	case typeI16, typeI32, typeI64:
-		return r.zigzag()
-	case typeBinary:
-		return r.text(typ)
-	case typeStruct:
+	case thrift.True, thrift.False:
+		return typ == thrift.True
+	case thrift.I16, thrift.I32, thrift.I64:
+		return r.Zigzag()
+	case thrift.Binary:
+		return r.Text(typ)
+	case thrift.Struct:
 		return readMessage(r)
-	case typeMap:
-		return r.properties(typ)
-	case typeList:
+	case thrift.Map:
+		return r.Properties(typ)
+	case thrift.List:
 		list := []any{}
-		r.list(typ, func(typ byte) { list = append(list, readAny(r, typ, true)) })
+		r.List(typ, func(typ byte) { list = append(list, readAny(r, typ, true)) })
 		return list
 	}
-	r.fail("type %d", typ)
+	r.Fail("type %d", typ)
 	return nil
 }
 

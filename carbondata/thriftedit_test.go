@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 )
 
 // A Thrift message that a test changes: anyStruct has the values by field ID. A value has the type
@@ -22,43 +24,43 @@ type (
 	anyMap map[string]string
 )
 
-func i32(v int) anyInt   { return anyInt{typeI32, int64(v)} }
-func i64(v int64) anyInt { return anyInt{typeI64, v} }
+func i32(v int) anyInt   { return anyInt{thrift.I32, int64(v)} }
+func i64(v int64) anyInt { return anyInt{thrift.I64, v} }
 
-func (r *thriftReader) any(typ byte) any {
+func anyValue(r *thrift.Reader, typ byte) any {
 	switch typ {
-	case typeTrue, typeFalse:
-		return r.bool(typ)
-	case typeI16, typeI32, typeI64:
-		return anyInt{typ, r.zigzag()}
-	case typeBinary:
-		return slices.Clone(r.bytes(typ))
-	case typeStruct:
+	case thrift.True, thrift.False:
+		return r.Bool(typ)
+	case thrift.I16, thrift.I32, thrift.I64:
+		return anyInt{typ, r.Zigzag()}
+	case thrift.Binary:
+		return slices.Clone(r.Bytes(typ))
+	case thrift.Struct:
 		s := anyStruct{}
-		r.fields("struct", func(id int, typ byte) { s[id] = r.any(typ) })
+		r.Fields("struct", func(id int, typ byte) { s[id] = anyValue(r, typ) })
 		return s
-	case typeMap:
-		return anyMap(r.properties(typ))
-	case typeList:
-		list := anyList{typ: typeStruct}
-		if r.at < len(r.b) {
-			list.typ = r.b[r.at] & 15
+	case thrift.Map:
+		return anyMap(r.Properties(typ))
+	case thrift.List:
+		list := anyList{typ: thrift.Struct}
+		if r.At < len(r.In) {
+			list.typ = r.In[r.At] & 15
 		}
-		r.list(typ, func(typ byte) { list.elements = append(list.elements, r.any(typ)) })
+		r.List(typ, func(typ byte) { list.elements = append(list.elements, anyValue(r, typ)) })
 		return list
 	}
-	r.fail("type %d", typ)
+	r.Fail("type %d", typ)
 	return nil
 }
 
 // readMessages reads all messages in b.
 func readMessages(t testing.TB, b []byte) (list []anyStruct) {
-	r := thriftReader{b: b}
-	for r.err == nil && r.at < len(b) {
-		list = append(list, r.any(typeStruct).(anyStruct))
+	r := thrift.Reader{In: b}
+	for r.Err == nil && r.At < len(b) {
+		list = append(list, anyValue(&r, thrift.Struct).(anyStruct))
 	}
-	if r.err != nil {
-		t.Fatal(r.err)
+	if r.Err != nil {
+		t.Fatal(r.Err)
 	}
 	return list
 }
@@ -67,19 +69,19 @@ func typeOf(v any) byte {
 	switch v := v.(type) {
 	case bool:
 		if v {
-			return typeTrue
+			return thrift.True
 		}
-		return typeFalse
+		return thrift.False
 	case anyInt:
 		return v.typ
 	case []byte:
-		return typeBinary
+		return thrift.Binary
 	case anyList:
-		return typeList
+		return thrift.List
 	case anyMap:
-		return typeMap
+		return thrift.Map
 	}
-	return typeStruct
+	return thrift.Struct
 }
 
 // appendAny appends a value without its type.
@@ -92,13 +94,13 @@ func appendAny(b []byte, v any) []byte {
 	case anyMap:
 		b = binary.AppendUvarint(b, uint64(len(v)))
 		if len(v) > 0 {
-			b = append(b, typeBinary<<4|typeBinary)
+			b = append(b, thrift.Binary<<4|thrift.Binary)
 		}
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			b = appendAny(appendAny(b, []byte(k)), []byte(v[k]))
 		}
 	case anyList:
-		b = append(b, longCount<<4|v.typ)
+		b = append(b, thrift.LongCount<<4|v.typ)
 		b = binary.AppendUvarint(b, uint64(len(v.elements)))
 		for _, e := range v.elements {
 			if is, ok := e.(bool); ok {

@@ -10,31 +10,32 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
 // parseSchema returns the columns of a schema file in the user's order.
 func parseSchema(b []byte) ([]Column, error) {
-	r := thriftReader{b: b}
+	r := thrift.Reader{In: b}
 	var flat []flatColumn
-	r.fields("TableInfo", func(id int, typ byte) {
-		if id != infoTable || !r.want(typ, typeStruct) {
-			r.skip(typ)
+	r.Fields("TableInfo", func(id int, typ byte) {
+		if id != infoTable || !r.Want(typ, thrift.Struct) {
+			r.Skip(typ)
 			return
 		}
-		r.fields("TableSchema", func(id int, typ byte) {
+		r.Fields("TableSchema", func(id int, typ byte) {
 			if id != tableColumns {
-				r.skip(typ)
+				r.Skip(typ)
 				return
 			}
-			flat = r.columns(typ)
+			flat = readColumns(&r, typ)
 		}, tableColumns)
 	}, infoTable)
-	if r.err == nil && (len(flat) == 0 || r.at != len(b)) {
-		r.fail("%d columns in %d bytes", len(flat), len(b))
+	if r.Err == nil && (len(flat) == 0 || r.At != len(b)) {
+		r.Fail("%d columns in %d bytes", len(flat), len(b))
 	}
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	columns, _, err := columnTree(flat)
 	columns = slices.DeleteFunc(columns, func(c Column) bool { return c.invisible })

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/must"
 )
 
@@ -16,7 +17,7 @@ import (
 func longRows(t *testing.T, pages, length int) (folder string, bytes int64) {
 	folder = filepath.Join(t.TempDir(), "folder")
 	w := must.Get(Create(folder, []Column{{Name: "n", Type: Long}, {Name: "text", Type: Varchar}},
-		WriterOptions{Compressor: nameZstd, PageRows: 10, NoLocalDictionary: true}))(t)
+		WriterOptions{Compressor: codec.Zstd, PageRows: 10, NoLocalDictionary: true}))(t)
 	defer w.Abort()
 	for i := range 10 * pages {
 		must.Do(t, w.Append([]any{int64(i), fmt.Sprint(i%10) + strings.Repeat("x", length-1)}))
@@ -71,7 +72,7 @@ func TestScansCountWhatTheyUncompress(t *testing.T) {
 // TestBlockletsDoNotShareBytes has a chunk in several blocklets: a small file would contain any
 // number of rows, and take any time.
 func TestBlockletsDoNotShareBytes(t *testing.T) {
-	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)},
+	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(codec.Snappy)},
 		pageEncoders: anyListOf(i32(int(encVarchar)))}
 	column := anyStruct{columnName: []byte("c"), columnID: []byte("c"), columnOrdinal: i32(0),
 		columnType: i32(int(Varchar)), columnDimension: true}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
@@ -93,7 +94,7 @@ func differentFile(t *testing.T, dir, other string) string {
 // TestProcessorsDoNotChangeFiles writes the same rows with one and with more processors. Then it
 // adds rows of which two columns have values that are refused: the error names the first.
 func TestProcessorsDoNotChangeFiles(t *testing.T) {
-	for seed, compressor := range []string{nameSnappy, nameZstd, nameGzip} {
+	for seed, compressor := range []string{codec.Snappy, codec.Zstd, codec.Gzip} {
 		r := randomTableRows(uint64(seed))
 		columns := append([]Column{column("a", Timestamp), column("b", String)}, r.columns...)
 		rows := make([][]any, manyCells/len(columns)+100)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 )
 
 // columnWriter collects the values of a column, or of a child of one, page by page, and encodes
@@ -18,7 +19,7 @@ type columnWriter struct {
 	kind       byte // in encoder meta
 	prefix     int  // bytes of a length in text
 	inverted   bool
-	compressor *compressor
+	compressor *codec.Compressor
 	dict       *dictionaryWriter // nil: no local dictionary
 	children   []*columnWriter
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -205,34 +206,34 @@ type writtenBlocklet struct {
 var bTreeKey = make([]byte, 8)
 
 // appendIndex writes a BlockletIndex into the open message.
-func (b *writtenBlocklet) appendIndex(w *thriftWriter) {
-	w.begin(indexBounds)
-	w.binaries(boundsMin, b.min)
-	w.binaries(boundsMax, b.max)
-	w.bools(boundsPresent, b.present)
-	w.end()
-	w.begin(indexTree)
-	w.bytes(treeStart, bTreeKey)
-	w.bytes(treeEnd, bTreeKey)
-	w.end()
+func (b *writtenBlocklet) appendIndex(w *thrift.Writer) {
+	w.Begin(indexBounds)
+	w.Binaries(boundsMin, b.min)
+	w.Binaries(boundsMax, b.max)
+	w.Bools(boundsPresent, b.present)
+	w.End()
+	w.Begin(indexTree)
+	w.Bytes(treeStart, bTreeKey)
+	w.Bytes(treeEnd, bTreeKey)
+	w.End()
 }
 
 // appendInfo writes a BlockletInfo3 into the open message.
-func (b *writtenBlocklet) appendInfo(w *thriftWriter) {
-	w.i32(blockletRows, b.rows)
-	w.i64s(blockletOffsets, b.offsets)
-	w.i32s(blockletLengths, b.lengths)
-	w.i64(blockletDimensions, b.dimensions)
-	w.i64(blockletMeasures, b.measures)
-	w.i32(blockletPages, b.pages)
-	w.i32s(blockletPageRows, b.pageRows)
+func (b *writtenBlocklet) appendInfo(w *thrift.Writer) {
+	w.I32(blockletRows, b.rows)
+	w.I64s(blockletOffsets, b.offsets)
+	w.I32s(blockletLengths, b.lengths)
+	w.I64(blockletDimensions, b.dimensions)
+	w.I64(blockletMeasures, b.measures)
+	w.I32(blockletPages, b.pages)
+	w.I32s(blockletPageRows, b.pageRows)
 }
 
-func (s *fileSchema) appendSegment(w *thriftWriter, id int) {
-	w.begin(id)
-	w.i32(segmentColumns, len(s.chunks))
-	w.i32s(segmentCardinalities, nil)
-	w.end()
+func (s *fileSchema) appendSegment(w *thrift.Writer, id int) {
+	w.Begin(id)
+	w.I32(segmentColumns, len(s.chunks))
+	w.I32s(segmentCardinalities, nil)
+	w.End()
 }
 
 // formatVersion is the version of the SDK whose files these are.

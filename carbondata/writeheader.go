@@ -5,43 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 )
 
 // header returns the FileHeader.
 func (w *Writer) header() []byte {
-	var t thriftWriter
-	t.i32(headerVersion, version3)
+	var t thrift.Writer
+	t.I32(headerVersion, version3)
 	w.schema.appendColumns(&t, headerColumns)
-	t.bool(headerFooter, true)
-	t.i64(headerTime, w.millis)
-	t.stop()
-	return t.b
+	t.Bool(headerFooter, true)
+	t.I64(headerTime, w.millis)
+	t.Stop()
+	return t.Out
 }
 
 // footer returns the FileFooter3 and its position.
 func (w *Writer) footer(f *dataFile) []byte {
-	var t thriftWriter
-	t.i64(footerRows, f.rows)
+	var t thrift.Writer
+	t.I64(footerRows, f.rows)
 	w.schema.appendSegment(&t, footerSegment)
-	t.list(footerIndexes, typeStruct, len(f.blocklets))
+	t.List(footerIndexes, thrift.Struct, len(f.blocklets))
 	for i := range f.blocklets {
-		t.open()
+		t.Open()
 		f.blocklets[i].appendIndex(&t)
-		t.end()
+		t.End()
 	}
-	t.list(footerBlocklets, typeStruct, len(f.blocklets))
+	t.List(footerBlocklets, thrift.Struct, len(f.blocklets))
 	for i := range f.blocklets {
-		t.open()
+		t.Open()
 		f.blocklets[i].appendInfo(&t)
-		t.end()
+		t.End()
 	}
-	t.bool(footerSorted, len(w.schema.sort) > 0)
+	t.Bool(footerSorted, len(w.schema.sort) > 0)
 	extra := map[string]string{}
 	maps.Copy(extra, w.o.Properties)
 	extra["written_by"], extra["version"] = w.o.WrittenBy, formatVersion
-	t.properties(footerExtra, extra)
-	t.stop()
-	return binary.BigEndian.AppendUint64(t.b, uint64(f.size))
+	t.Properties(footerExtra, extra)
+	t.Stop()
+	return binary.BigEndian.AppendUint64(t.Out, uint64(f.size))
 }
 
 // closeFile writes the footer of the data file, and its entries in the index.
@@ -53,39 +55,39 @@ func (w *Writer) closeFile() error {
 	if err = errors.Join(err, f.finish()); err != nil {
 		return err
 	}
-	t := thriftWriter{b: w.index}
+	t := thrift.Writer{Out: w.index}
 	for i := range f.blocklets {
-		t.i64(entryRows, f.rows)
-		t.text(entryName, f.name)
-		t.i64(entryFooter, at)
-		t.begin(entryBounds)
+		t.I64(entryRows, f.rows)
+		t.Text(entryName, f.name)
+		t.I64(entryFooter, at)
+		t.Begin(entryBounds)
 		f.blocklets[i].appendIndex(&t)
-		t.end()
-		t.begin(entryBlocklet)
+		t.End()
+		t.Begin(entryBlocklet)
 		f.blocklets[i].appendInfo(&t)
-		t.end()
-		t.i64(entrySize, f.size)
-		t.stop()
+		t.End()
+		t.I64(entrySize, f.size)
+		t.Stop()
 	}
-	w.index = t.b
+	w.index = t.Out
 	return nil
 }
 
 // writeIndex writes the index file.
 func (w *Writer) writeIndex() error {
-	var t thriftWriter
-	t.i32(indexVersion, version3)
+	var t thrift.Writer
+	t.I32(indexVersion, version3)
 	w.schema.appendColumns(&t, indexColumns)
 	w.schema.appendSegment(&t, indexSegment)
-	t.i32(indexBucket, 0)
-	t.i64(indexTime, w.millis)
-	t.bool(indexSorted, len(w.schema.sort) > 0)
-	t.stop()
+	t.I32(indexBucket, 0)
+	t.I64(indexTime, w.millis)
+	t.Bool(indexSorted, len(w.schema.sort) > 0)
+	t.Stop()
 	f, err := w.folder.create(fmt.Sprintf("%s_batchno0-0-null-%d%s", w.o.Task, w.millis, indexSuffix))
 	if err != nil {
 		return err
 	}
-	if err = f.write(t.b); err == nil {
+	if err = f.write(t.Out); err == nil {
 		err = f.write(w.index)
 	}
 	return errors.Join(err, f.finish())

@@ -257,8 +257,8 @@ func (c *columnWriter) appendMeta(
 	if stats != nil {
 		dst = stats(dst)
 	}
-	dst = appendLength(dst, lengthLen, len(c.compressor.name))
-	return append(dst, c.compressor.name...)
+	dst = appendLength(dst, lengthLen, len(c.compressor.Name))
+	return append(dst, c.compressor.Name...)
 }
 
 // appendStats appends maximum, minimum, and third value of a page of numbers.

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 )
 
 // WriterOptions says how a Writer stores rows. The zero value means the defaults of CarbonData's
@@ -60,7 +62,7 @@ func (o *WriterOptions) check() error {
 		o.DictionaryThreshold = defaultDictionaryThreshold
 	}
 	if o.Compressor == "" {
-		o.Compressor = nameSnappy
+		o.Compressor = codec.Snappy
 	}
 	if o.Context == nil {
 		o.Context = context.Background()

@@ -5,6 +5,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 )
 
 // rawPage is a page before compression, with the fields of its header.
@@ -234,55 +237,55 @@ func appendRowIDs(dst []byte, order []uint16) []byte {
 
 // compress compresses a page and makes its header. Source: carbondata spec §4.1.
 func (c *columnWriter) compress(p rawPage) (encodedPage, error) {
-	body, err := c.compressor.compress(p.data)
+	body, err := c.compressor.Compress(p.data)
 	if err != nil {
 		return encodedPage{}, err
 	}
-	nulls, err := c.compressor.compress(p.nulls)
+	nulls, err := c.compressor.Compress(p.nulls)
 	if err != nil {
 		return encodedPage{}, err
 	}
-	h := pageHeader{compressor: c.compressor.name, data: len(body), rowIDs: len(p.rowIDs), runs: len(p.runs),
+	h := pageHeader{compressor: c.compressor.Name, data: len(body), rowIDs: len(p.rowIDs), runs: len(p.runs),
 		encoders: p.encoders, rows: p.rows}
 	body = append(append(body, p.rowIDs...), p.runs...)
 	low, high, present := c.appendBounds(p.values)
 
-	var w thriftWriter
-	w.begin(pageMeta)
-	w.i32(metaCodec, codecDeprecated)
-	w.i64(metaUncompressed, int64(p.uncompressed))
-	w.i64(metaCompressed, int64(len(body)))
-	w.text(metaCompressor, h.compressor)
-	w.end()
-	w.bool(pageRowMajor, false)
-	w.i32(pageData, h.data)
+	var w thrift.Writer
+	w.Begin(pageMeta)
+	w.I32(metaCodec, codecDeprecated)
+	w.I64(metaUncompressed, int64(p.uncompressed))
+	w.I64(metaCompressed, int64(len(body)))
+	w.Text(metaCompressor, h.compressor)
+	w.End()
+	w.Bool(pageRowMajor, false)
+	w.I32(pageData, h.data)
 	if h.rowIDs > 0 || p.adaptive {
-		w.i32(pageRowIDs, h.rowIDs)
+		w.I32(pageRowIDs, h.rowIDs)
 	}
 	if h.runs > 0 {
-		w.i32(pageRuns, h.runs)
+		w.I32(pageRuns, h.runs)
 	}
-	w.begin(pagePresence)
-	w.bool(presenceSet, false)
-	w.bytes(presenceBits, nulls)
-	w.end()
+	w.Begin(pagePresence)
+	w.Bool(presenceSet, false)
+	w.Bytes(presenceBits, nulls)
+	w.End()
 	if p.sort != sortNone {
-		w.i32(pageSort, p.sort)
+		w.I32(pageSort, p.sort)
 	}
-	w.encodings(pageEncoders, p.encoders)
+	writeEncodings(&w, pageEncoders, p.encoders)
 	if p.meta != nil {
-		w.binaries(pageMetas, [][]byte{p.meta})
+		w.Binaries(pageMetas, [][]byte{p.meta})
 	} else {
-		w.binaries(pageMetas, nil)
+		w.Binaries(pageMetas, nil)
 	}
-	w.begin(pageBounds)
-	w.binaries(boundsMin, [][]byte{low})
-	w.binaries(boundsMax, [][]byte{high})
-	w.bools(boundsPresent, []bool{present})
-	w.end()
-	w.i32(pageRows, p.rows)
-	w.stop()
-	e := encodedPage{head: w.b, body: body, coded: c.isCoded()}
+	w.Begin(pageBounds)
+	w.Binaries(boundsMin, [][]byte{low})
+	w.Binaries(boundsMax, [][]byte{high})
+	w.Bools(boundsPresent, []bool{present})
+	w.End()
+	w.I32(pageRows, p.rows)
+	w.Stop()
+	e := encodedPage{head: w.Out, body: body, coded: c.isCoded()}
 	if e.coded {
 		e.header = h
 	}
@@ -293,7 +296,7 @@ func (c *columnWriter) compress(p rawPage) (encodedPage, error) {
 // spec §7.5.
 func (c *columnWriter) makePlain(p *encodedPage) error {
 	h := &p.header
-	data, err := decompress(nil, h.compressor, p.body[:h.data], h.rows*surrogateLen)
+	data, err := codec.Decompress(nil, h.compressor, p.body[:h.data], h.rows*surrogateLen)
 	if err == nil && h.runs > 0 {
 		data, err = expandRuns(nil, data, surrogateLen, p.body[h.data+h.rowIDs:], h.rows)
 	}
@@ -319,8 +322,8 @@ func (c *columnWriter) makePlain(p *encodedPage) error {
 
 // chunkHeader returns the DataChunk3 of the blocklet.
 func (c *columnWriter) chunkHeader() ([]byte, error) {
-	var w thriftWriter
-	w.list(chunkPages, typeStruct, len(c.pages))
+	var w thrift.Writer
+	w.List(chunkPages, thrift.Struct, len(c.pages))
 	at := 0
 	var offsets, lengths []int
 	for i := range c.pages {
@@ -330,28 +333,28 @@ func (c *columnWriter) chunkHeader() ([]byte, error) {
 				return nil, err
 			}
 		}
-		w.b = append(w.b, p.head...)
+		w.Out = append(w.Out, p.head...)
 		offsets, lengths = append(offsets, at), append(lengths, len(p.body))
 		at += len(p.body)
 	}
-	w.i32s(chunkPageOffsets, offsets)
-	w.i32s(chunkPageLengths, lengths)
+	w.I32s(chunkPageOffsets, offsets)
+	w.I32s(chunkPageLengths, lengths)
 	if c.hasDict {
 		if err := c.dict.chunk(&w, c); err != nil {
 			return nil, err
 		}
 	}
-	w.stop()
-	return w.b, nil
+	w.Stop()
+	return w.Out, nil
 }
 
 // chunk writes the LocalDictionaryChunk of the blocklet as a field of the open message.
-func (d *dictionaryWriter) chunk(w *thriftWriter, c *columnWriter) error {
-	data, err := c.compressor.compress(d.data())
+func (d *dictionaryWriter) chunk(w *thrift.Writer, c *columnWriter) error {
+	data, err := c.compressor.Compress(d.data())
 	if err != nil {
 		return err
 	}
-	used, err := c.compressor.compress(d.used)
+	used, err := c.compressor.Compress(d.used)
 	if err != nil {
 		return err
 	}
@@ -359,13 +362,13 @@ func (d *dictionaryWriter) chunk(w *thriftWriter, c *columnWriter) error {
 	if d.prefix == longLengthLen {
 		kind = kindLongValue
 	}
-	w.begin(chunkDictionary)
-	w.begin(dictionaryMeta)
-	w.encodings(dictionaryEncoders, []encoding{encDirectCompress})
-	w.binaries(dictionaryMetas, [][]byte{c.appendMeta(nil, inByteArray, inByteArray, byte(kind), 0, nil)})
-	w.end()
-	w.bytes(dictionaryData, data)
-	w.bytes(dictionaryValues, used)
-	w.end()
+	w.Begin(chunkDictionary)
+	w.Begin(dictionaryMeta)
+	writeEncodings(w, dictionaryEncoders, []encoding{encDirectCompress})
+	w.Binaries(dictionaryMetas, [][]byte{c.appendMeta(nil, inByteArray, inByteArray, byte(kind), 0, nil)})
+	w.End()
+	w.Bytes(dictionaryData, data)
+	w.Bytes(dictionaryValues, used)
+	w.End()
 	return nil
 }

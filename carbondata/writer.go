@@ -1,6 +1,10 @@
 package carbondata
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
+)
 
 // Create begins a folder at dir, which must not exist: it appears, complete and durable, at Close.
 // Until then there is a folder with a temporary name in the same directory. The columns need only
@@ -19,7 +23,7 @@ func create(fsys folderFS, dir string, columns []Column, o WriterOptions) (*Writ
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	c, err := newCompressor(o.Compressor, procs())
+	c, err := codec.NewCompressor(o.Compressor, procs())
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -150,7 +152,7 @@ type fileFacts struct {
 func readFacts(t *testing.T, path string) (facts fileFacts) {
 	b := must.Get(os.ReadFile(path))(t)
 	f := must.Get(OpenFile(&block.Memory{Bytes: b}))(t)
-	for _, c := range readMessage(&thriftReader{b: b})[headerColumns].([]any) {
+	for _, c := range readMessage(&thrift.Reader{In: b})[headerColumns].([]any) {
 		facts.chunks = append(facts.chunks, chunkFacts{schema: c.(message)})
 	}
 	facts.footer = fmt.Sprint(f.rows, f.sorted, f.dimensions, f.chunks)
@@ -159,7 +161,7 @@ func readFacts(t *testing.T, path string) (facts fileFacts) {
 		facts.footer += fmt.Sprint(" ", bl.pageRows)
 		for i := range bl.offsets {
 			c := must.Get(f.readChunk(bl, i, &memory{left: 1 << 30}))(t)
-			m := readMessage(&thriftReader{b: b[bl.offsets[i]:]})
+			m := readMessage(&thrift.Reader{In: b[bl.offsets[i]:]})
 			for p, page := range m[chunkPages].([]any) {
 				facts.chunks[i].pages = append(facts.chunks[i].pages,
 					readPageFacts(t, b, &c.pages[p], page.(message), c.dictionary != nil))
@@ -171,7 +173,7 @@ func readFacts(t *testing.T, path string) (facts fileFacts) {
 
 func readPageFacts(t *testing.T, file []byte, h *pageHeader, m message, coded bool) pageFacts {
 	unpack := func(b []byte) []byte {
-		u := must.Get(decompress(nil, h.compressor, b, 1<<30))(t)
+		u := must.Get(codec.Decompress(nil, h.compressor, b, 1<<30))(t)
 		return u
 	}
 	body := file[h.offset:]

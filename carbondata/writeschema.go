@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
+	"github.com/oribi-db/oribi/carbondata/internal/thrift"
 )
 
 // fileSchema is how the columns of a Writer are in its files.
@@ -21,7 +24,7 @@ type fileSchema struct {
 
 // newFileSchema checks the columns and the options, and orders the columns as the SDK does: sort
 // columns, other dimensions, VARCHAR, those with children, measures. Source: carbondata spec §14.1.
-func newFileSchema(columns []Column, o *WriterOptions, c *compressor) (*fileSchema, error) {
+func newFileSchema(columns []Column, o *WriterOptions, c *codec.Compressor) (*fileSchema, error) {
 	if len(columns) == 0 {
 		return nil, fmt.Errorf("no columns")
 	}
@@ -77,7 +80,7 @@ func foldCase(name string) string { return strings.ToLower(strings.ToUpper(name)
 
 // newColumnWriter returns the writer of a column and of its children, which have no paths yet. pair
 // is that the column is the STRUCT of a MAP.
-func newColumnWriter(column Column, pair bool, c *compressor, depth int) (*columnWriter, error) {
+func newColumnWriter(column Column, pair bool, c *codec.Compressor, depth int) (*columnWriter, error) {
 	w := &columnWriter{Column: column, compressor: c}
 	w.Name, w.nested, w.Sort, w.Default = lowerCase(column.Name), depth > 0, false, nil
 	if err := checkColumn(column, depth); err != nil {
@@ -140,7 +143,7 @@ func checkColumn(c Column, depth int) error {
 }
 
 // maxNesting is the most levels of columns below one.
-const maxNesting = maxDepth
+const maxNesting = thrift.MaxDepth
 
 // choose sets how the values are stored.
 func (w *columnWriter) choose() {
@@ -303,8 +306,8 @@ func (w *columnWriter) flatten(s *fileSchema) {
 }
 
 // appendColumns writes the ColumnSchemas of a file as a field of the open message.
-func (s *fileSchema) appendColumns(w *thriftWriter, id int) {
-	w.list(id, typeStruct, len(s.chunks))
+func (s *fileSchema) appendColumns(w *thrift.Writer, id int) {
+	w.List(id, thrift.Struct, len(s.chunks))
 	for _, c := range s.chunks {
 		var encodings []encoding
 		if c.Type == Date && !c.nested {
@@ -320,24 +323,24 @@ func (s *fileSchema) appendColumns(w *thriftWriter, id int) {
 		if c.nested {
 			ordinal = -1
 		}
-		w.open()
-		w.i32(columnType, int(c.Type))
-		w.text(columnName, c.path)
-		w.text(columnID, c.ID)
-		w.bool(columnColumnar, true)
-		w.encodings(columnEncoders, encodings)
-		w.bool(columnDimension, c.dimension)
-		w.i32(columnGroup, -1)
-		w.i32(columnScale, scale)
-		w.i32(columnPrecision, precision)
-		w.i32(columnChildren, len(c.children))
-		w.text(columnAggregate, "")
+		w.Open()
+		w.I32(columnType, int(c.Type))
+		w.Text(columnName, c.path)
+		w.Text(columnID, c.ID)
+		w.Bool(columnColumnar, true)
+		writeEncodings(w, columnEncoders, encodings)
+		w.Bool(columnDimension, c.dimension)
+		w.I32(columnGroup, -1)
+		w.I32(columnScale, scale)
+		w.I32(columnPrecision, precision)
+		w.I32(columnChildren, len(c.children))
+		w.Text(columnAggregate, "")
 		if c.Sort {
-			w.properties(columnProperties, map[string]string{"sort_columns": "true"})
+			w.Properties(columnProperties, map[string]string{"sort_columns": "true"})
 		}
-		w.bool(columnInvisible, false)
-		w.text(columnReference, c.ID)
-		w.i32(columnOrdinal, ordinal)
-		w.end()
+		w.Bool(columnInvisible, false)
+		w.Text(columnReference, c.ID)
+		w.I32(columnOrdinal, ordinal)
+		w.End()
 	}
 }

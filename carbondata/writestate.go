@@ -3,6 +3,8 @@ package carbondata
 import (
 	"errors"
 	"fmt"
+
+	"github.com/oribi-db/oribi/carbondata/internal/codec"
 )
 
 // Writer writes a folder of data files and their index file that CarbonData's SDK reads. Memory: a
@@ -14,7 +16,7 @@ type Writer struct {
 	o          WriterOptions
 	columns    []Column // in the user's order
 	schema     *fileSchema
-	compressor *compressor
+	compressor *codec.Compressor
 	folder     *outFolder
 	millis     int64
 

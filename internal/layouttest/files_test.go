@@ -63,8 +63,8 @@ var fileFloors = map[string][]string{
 	},
 	"carbondata": {
 		// the format
-		"doc procs errors thrift encoding decompress rowids filter",
-		"thriftwrite column",
+		"doc procs errors encoding rowids filter",
+		"column",
 		"tabletype memory bounds calendar evolve",
 		"chunk",
 		"schema footer",
@@ -102,7 +102,7 @@ var fileFloors = map[string][]string{
 		"verify",
 		// writing
 		"rowsortfile",
-		"rowsort writeoptions writecompress",
+		"rowsort writeoptions",
 		"writedictionary",
 		"writecolumn",
 		"writecolumns writecheck writerange writenumber",

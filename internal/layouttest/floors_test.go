@@ -52,6 +52,9 @@ var floors = map[string]int{
 	"hfile":         5,
 	"carbondata":    5,
 
+	"carbondata/internal/codec":  4,
+	"carbondata/internal/thrift": 4,
+
 	"cfile":            4,
 	"internal/keydir":  4,
 	"internal/record":  4,

@@ -15,7 +15,7 @@ var productModules = map[string][]string{
 	// LZ4
 	"github.com/pierrec/lz4/v4": {"internal/compress", "hfile", "arrowio"},
 	// Snappy, gzip, Zstandard; packed input files
-	"github.com/klauspost/compress": {"internal/compress", "hfile", "carbondata", "arrowio", command},
+	"github.com/klauspost/compress": {"internal/compress", "hfile", "carbondata/internal/codec", "arrowio", command},
 	// filters as predicates of scans; in tests an oracle
 	"github.com/bits-and-blooms/bloom/v3": {"batch", "internal/bind", ""},
 	// checksums of blocks and frames

@@ -1,4 +1,6 @@
-package carbondata
+// Package codec compresses and decompresses the bytes of CarbonData: pages, null bits, dictionaries.
+// All of it is safe for concurrent use.
+package codec
 
 import (
 	"bytes"
@@ -25,9 +27,9 @@ import (
 //
 // No null bits in snappy: 00. The bytes "aaaa": 04 0c 61 61 61 61
 const (
-	nameSnappy = "snappy" // file format: never change
-	nameZstd   = "zstd"   // file format: never change
-	nameGzip   = "gzip"   // file format: never change
+	Snappy = "snappy" // file format: never change
+	Zstd   = "zstd"   // file format: never change
+	Gzip   = "gzip"   // file format: never change
 )
 
 // Memory for output whose size is not known: a first buffer of at most trustRatio times the input,
@@ -36,30 +38,30 @@ const (
 	trustRatio  = 16
 	trustBytes  = 4096
 	growFactor  = 8
-	growSpare   = 8  // a buffer that was too small is replaced by one with an 8th to spare
-	snappyRatio = 22 // most bytes that one byte can become: a copy of 64 bytes takes 3
+	GrowSpare   = 8  // a buffer that was too small is replaced by one with an 8th to spare
+	SnappyRatio = 22 // most bytes that one byte can become: a copy of 64 bytes takes 3
 	gzipRatio   = 1032
 	gzipSizeLen = 4
 )
 
-// decompress returns what is stored in src, of at most limit bytes, in the memory of dst if that is
+// Decompress returns what is stored in src, of at most limit bytes, in the memory of dst if that is
 // large enough.
-func decompress(dst []byte, codec string, src []byte, limit int) ([]byte, error) {
+func Decompress(dst []byte, codec string, src []byte, limit int) ([]byte, error) {
 	switch codec {
-	case "", nameSnappy:
+	case "", Snappy:
 		return unsnappy(dst, src, limit)
-	case nameZstd:
+	case Zstd:
 		return unzstd(dst, src, limit)
-	case nameGzip:
+	case Gzip:
 		return gunzip(dst, src, limit)
 	}
 	return nil, fault.Unsupportedf("compressor %q", codec)
 }
 
-// decompressText is decompress for the data of a page of strings. The memory also takes src.
-func decompressText(dst []byte, codec string, src []byte, limit int) ([]byte, error) {
-	if codec != "" && codec != nameSnappy {
-		return decompress(dst, codec, src, limit)
+// DecompressText is Decompress for the data of a page of strings. The memory also takes src.
+func DecompressText(dst []byte, codec string, src []byte, limit int) ([]byte, error) {
+	if codec != "" && codec != Snappy {
+		return Decompress(dst, codec, src, limit)
 	}
 	n, err := snappyLen(src, limit)
 	if err != nil {
@@ -91,30 +93,30 @@ func snappyLen(src []byte, limit int) (int, error) {
 	if err != nil {
 		return 0, fault.Corruptf("%v", err)
 	}
-	if most := min(limit, snappyRatio*len(src)); n > most {
+	if most := min(limit, SnappyRatio*len(src)); n > most {
 		err := fault.Corruptf("snappy: %d bytes from %d, at most %d are expected", n, len(src), most)
 		if most == limit {
-			err = &tooLong{err}
+			err = &TooLong{err}
 		}
 		return 0, err
 	}
 	return n, nil
 }
 
-// tooLong is the error of data that is longer than the limit when it is decompressed.
-type tooLong struct{ error }
+// TooLong is the error of data that is longer than the limit when it is decompressed.
+type TooLong struct{ error }
 
-func (e *tooLong) Unwrap() error { return e.error }
+func (e *TooLong) Unwrap() error { return e.error }
 
-// mostBytes returns a length that what is stored in src does not exceed.
-func mostBytes(codec string, src []byte) int {
+// MostBytes returns a length that what is stored in src does not exceed.
+func MostBytes(codec string, src []byte) int {
 	switch codec {
-	case "", nameSnappy:
+	case "", Snappy:
 		n, _ := snappy.DecodedLen(src) // 0 after an error
-		return min(n, snappyRatio*len(src))
-	case nameZstd:
+		return min(n, SnappyRatio*len(src))
+	case Zstd:
 		return compress.ZstdBound(src)
-	case nameGzip:
+	case Gzip:
 		return gzipLen(src)
 	}
 	return math.MaxInt
@@ -123,7 +125,7 @@ func mostBytes(codec string, src []byte) int {
 // withSpare returns dst, or, if that is memory of less than n bytes, memory with some to spare.
 func withSpare(dst []byte, n int) []byte {
 	if 0 < cap(dst) && cap(dst) < n {
-		return make([]byte, 0, n+n/growSpare)
+		return make([]byte, 0, n+n/GrowSpare)
 	}
 	return dst
 }
@@ -132,7 +134,7 @@ func withSpare(dst []byte, n int) []byte {
 var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
-		panic("carbondata: zstd: " + err.Error()) // wrong options
+		panic("codec: zstd: " + err.Error()) // wrong options
 	}
 	return d
 })
@@ -150,7 +152,7 @@ func unzstd(dst, src []byte, limit int) ([]byte, error) {
 		if size >= limit {
 			bad := fault.Corruptf("zstd: at most %d bytes are expected: %v", limit, err)
 			if limit < compress.ZstdBound(src) && errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-				bad = &tooLong{bad}
+				bad = &TooLong{bad}
 			}
 			return nil, bad
 		}
@@ -198,7 +200,7 @@ func gunzip(dst, src []byte, limit int) ([]byte, error) {
 		case len(b) > limit:
 			err := fault.Corruptf("gzip: more than the %d bytes expected", limit)
 			if long {
-				err = &tooLong{err}
+				err = &TooLong{err}
 			}
 			return nil, err
 		case err == io.EOF && in.Len() > 0:

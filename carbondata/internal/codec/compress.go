@@ -1,4 +1,4 @@
-package carbondata
+package codec
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressor compresses pages in the forms that decompress reads, see the table above nameSnappy.
+// Compressor compresses pages in the forms that Decompress reads, see the table above Snappy.
 // It is safe for concurrent use.
-type compressor struct {
-	name string
+type Compressor struct {
+	Name string
 	zstd *zstd.Encoder
 	gzip sync.Pool // of *gzipBuffer
 }
@@ -27,12 +27,12 @@ type gzipBuffer struct {
 // zstdLevel is the level of the SDK.
 const zstdLevel = 3
 
-// newCompressor returns the compressor of a name, which uses at most procs goroutines.
-func newCompressor(name string, procs int) (*compressor, error) {
-	c := &compressor{name: name}
+// NewCompressor returns the compressor of a name, which uses at most procs goroutines.
+func NewCompressor(name string, procs int) (*Compressor, error) {
+	c := &Compressor{Name: name}
 	switch name {
-	case nameSnappy:
-	case nameZstd:
+	case Snappy:
+	case Zstd:
 		// The SDK needs the size of the content in each frame: a single segment has it, also if it
 		// is short or empty. Pages of numbers have few matches, but not all bytes are as frequent.
 		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(zstdLevel)),
@@ -43,20 +43,20 @@ func newCompressor(name string, procs int) (*compressor, error) {
 			return nil, err
 		}
 		c.zstd = e
-	case nameGzip:
+	case Gzip:
 		c.gzip.New = func() any { return &gzipBuffer{w: gzip.NewWriter(nil)} }
 	default:
-		return nil, fmt.Errorf("compressor %q: want %s, %s, or %s", name, nameSnappy, nameZstd, nameGzip)
+		return nil, fmt.Errorf("compressor %q: want %s, %s, or %s", name, Snappy, Zstd, Gzip)
 	}
 	return c, nil
 }
 
-// compress returns new memory.
-func (c *compressor) compress(src []byte) ([]byte, error) {
-	switch c.name {
-	case nameSnappy:
+// Compress returns src compressed, in new memory.
+func (c *Compressor) Compress(src []byte) ([]byte, error) {
+	switch c.Name {
+	case Snappy:
 		return bytes.Clone(s2.EncodeSnappy(nil, src)), nil // without the rest of the buffer
-	case nameZstd:
+	case Zstd:
 		return bytes.Clone(c.zstd.EncodeAll(src, nil)), nil
 	}
 	b := c.gzip.Get().(*gzipBuffer)

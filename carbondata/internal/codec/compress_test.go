@@ -1,4 +1,4 @@
-package carbondata
+package codec
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 
 // TestZstdFramesHaveTheirSize writes frames of which the SDK asks the size of their content.
 func TestZstdFramesHaveTheirSize(t *testing.T) {
-	c := must.Get(newCompressor(nameZstd, 1))(t)
+	c := must.Get(NewCompressor(Zstd, 1))(t)
 	for _, n := range []int{0, 1, 200, 255, 256, 70000, 3 << 20} {
-		b := must.Get(c.compress(bytes.Repeat([]byte("ab"), n)[:n]))(t)
+		b := must.Get(c.Compress(bytes.Repeat([]byte("ab"), n)[:n]))(t)
 		var h zstd.Header
 		if err := h.Decode(b); err != nil || !h.HasFCS || h.FrameContentSize != uint64(n) {
 			t.Errorf("%d bytes: %v, size %d (%v)", n, err, h.FrameContentSize, h.HasFCS)
