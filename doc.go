@@ -116,7 +116,7 @@
 //	                     merge and after its metadata commit, in the commit of a delta compaction, in
 //	                     Alter and Drop, and at the end of an ingest; for several tables in the order
 //	                     of their numbers
-//	tablet row stripes   in ascending order; for several tables in the order of their numbers
+//	tablet row locks     those of a batch at once; for several tables in the order of their numbers
 //	store.Gate           from the append of an ingest, or of an Alter of an expiry rule, to its
 //	                     publication; excludes the beginning of an Image
 //	store.Follower.mu    one Refresh of a follower at a time, and the beginning of its Image

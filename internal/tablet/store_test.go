@@ -411,11 +411,8 @@ func (w *testStore) checkFree() {
 	if n := len(w.tab.reports.list); n > 0 {
 		w.t.Fatalf("%d events were not sent", n)
 	}
-	for i := range w.tab.stripes {
-		if !w.tab.stripes[i].TryLock() {
-			w.t.Fatalf("stripe %d is held", i)
-		}
-		w.tab.stripes[i].Unlock()
+	if w.tab.rows.held != (stripes{}) || len(w.tab.rows.waiting) > 0 {
+		w.t.Fatalf("rows are locked, or waited for by %d batches", len(w.tab.rows.waiting))
 	}
 }
 

@@ -14,7 +14,7 @@
 //	         commit, and for the commit of a delta compaction and of an Ingest. Alter and Drop hold it
 //	         longer
 //	autoMu   orders the assignment of auto-incrementing values; held until the end of Apply
-//	stripes  row locks, one for each stripe of keys, acquired in ascending order
+//	rows     row locks, one for each stripe of keys; a batch acquires all that it needs at once
 //
 // A tabletState, which includes the schema, is immutable and reference-counted. A reader uses the
 // state that it acquired, whose files stay open until its last reader is done. The stores in it
@@ -130,13 +130,12 @@ type Tablet struct {
 	claims  claims
 	reports reports
 
-	// Locks of writers, taken in the order gate, autoMu, stripes. A write batch holds the gate,
-	// shared, and the stripes of its keys from Prepare to Release, so that nothing changes the rows
+	// Locks of writers, taken in the order gate, autoMu, rows. A write batch holds the gate,
+	// shared, and the locks of its rows from Prepare to Release, so that nothing changes the rows
 	// between its decisions and their effect. A job holds the gate alone while it replaces the
-	// state. A key's hash selects one of the stripes: a lock for each key would need a table of
-	// locks.
-	gate    sync.RWMutex
-	stripes [stripeCount]sync.Mutex
+	// state.
+	gate sync.RWMutex
+	rows rowLocks
 
 	autoMu sync.Mutex
 	// auto is the highest value of an auto-incrementing column ever inserted. It is guarded by

@@ -78,9 +78,9 @@ type Write struct {
 	targets []target
 	probes  []bloom.Probe
 
-	// locked has the stripes that are held, ascending: all write batches lock in this order, so none
-	// waits for another that waits for it.
-	locked []uint16
+	// Rows that are locked: those in the stripes locked, or all rows of the table.
+	locked    []uint16
+	lockedAll bool
 
 	// The order in which operations are looked up, see findAll. Most batches are small or sorted,
 	// and have neither.
@@ -135,8 +135,6 @@ type target struct {
 
 // overExpired reports whether the operation inserts a row in place of an expired one.
 func (to *target) overExpired() bool { return to.kind == change.Insert && to.at.live }
-
-const stripeCount = 1 << 12
 
 // Prepare keeps the state from being replaced, locks the rows and resolves each operation against
 // the newest applied state and the earlier operations of the batch. It stops at the first row error
@@ -200,11 +198,8 @@ func (t *Tablet) PrepareAll() (*Write, error) {
 		t.autoMu.Lock()
 		w.serial = true
 	}
-	w.locked = make([]uint16, stripeCount)
-	for i := range w.locked {
-		w.locked[i] = uint16(i)
-		t.stripes[i].Lock()
-	}
+	t.rows.lockAll()
+	w.lockedAll = true
 	return w, nil
 }
 
@@ -235,31 +230,28 @@ func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 	for i := range ops {
 		w.probes = append(w.probes, bloom.MakeProbe(ops[i].Key))
 	}
-	if len(w.locked) == 0 { // else all rows are locked
+	if !w.lockedAll && len(w.locked) == 0 {
 		w.lock()
 	}
 	return w.resolve()
 }
 
-// lock takes the stripes of all keys in ascending order. The caller takes tables in the order of
-// their numbers, so two batches never wait for each other.
+// lock locks the rows of all keys. The caller takes tables in the order of their numbers, so two
+// batches never wait for each other.
 func (w *Write) lock() {
 	for i := range w.probes {
 		w.locked = append(w.locked, uint16(w.probes[i].Hash()%stripeCount))
 	}
-	if len(w.locked) > 1 {
-		slices.Sort(w.locked)
-		w.locked = slices.Compact(w.locked)
-	}
-	for _, s := range w.locked {
-		w.t.stripes[s].Lock()
-	}
+	w.t.rows.lock(w.locked)
 }
 
 // Release unlocks the rows and allows the state to be replaced. w must not be used afterwards.
 func (w *Write) Release() {
-	for _, s := range w.locked {
-		w.t.stripes[s].Unlock()
+	switch {
+	case w.lockedAll:
+		w.t.rows.unlockAll()
+	case len(w.locked) > 0:
+		w.t.rows.unlock(w.locked)
 	}
 	if w.serial {
 		w.t.autoMu.Unlock()

@@ -1,0 +1,124 @@
+package tablet
+
+import (
+	"slices"
+	"sync"
+)
+
+// stripeCount is the number of stripes of a table. A key's hash selects its stripe.
+const stripeCount = 1 << 12
+
+// stripes is a set of stripes, a bit for each.
+type stripes [stripeCount / 64]uint64
+
+func (s *stripes) meets(o *stripes) bool {
+	for i := range s {
+		if s[i]&o[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *stripes) add(o *stripes) {
+	for i := range s {
+		s[i] |= o[i]
+	}
+}
+
+// rowLocks are the row locks of one table, one for each stripe of keys: a lock for each key would need
+// a table of locks, and an array of mutexes takes 32 KiB in each of thousands of tables. A write batch
+// takes all its stripes at once.
+//
+// Batches that have to wait get their stripes in the order in which they came: a batch waits for all
+// earlier ones with which it shares a stripe, also for those that wait themselves. So a batch with many
+// rows is not passed by small ones for ever. The zero value has no stripe locked.
+type rowLocks struct {
+	mu      sync.Mutex
+	held    stripes
+	waiting []*waitingBatch // in the order in which they came
+}
+
+type waitingBatch struct {
+	want    stripes
+	granted chan struct{} // closed when want is held for the batch
+}
+
+// lock locks stripes, which may be given more than once.
+func (l *rowLocks) lock(wanted []uint16) {
+	l.mu.Lock()
+	if len(l.waiting) == 0 && l.take(wanted) {
+		l.mu.Unlock()
+		return
+	}
+	w := &waitingBatch{granted: make(chan struct{})}
+	for _, s := range wanted {
+		w.want[s/64] |= 1 << (s % 64)
+	}
+	l.wait(w)
+}
+
+// lockAll locks all stripes.
+func (l *rowLocks) lockAll() {
+	w := &waitingBatch{granted: make(chan struct{})}
+	for i := range w.want {
+		w.want[i] = ^uint64(0)
+	}
+	l.mu.Lock()
+	l.wait(w)
+}
+
+// take locks stripes and returns true if none of them is held.
+func (l *rowLocks) take(wanted []uint16) bool {
+	for _, s := range wanted {
+		if l.held[s/64]>>(s%64)&1 != 0 {
+			return false
+		}
+	}
+	for _, s := range wanted {
+		l.held[s/64] |= 1 << (s % 64)
+	}
+	return true
+}
+
+// wait waits until the stripes of w are held for it. It unlocks l.mu.
+func (l *rowLocks) wait(w *waitingBatch) {
+	l.waiting = append(l.waiting, w)
+	l.grant()
+	l.mu.Unlock()
+	<-w.granted
+}
+
+// unlock unlocks stripes, which may be given more than once.
+func (l *rowLocks) unlock(held []uint16) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range held {
+		l.held[s/64] &^= 1 << (s % 64)
+	}
+	l.grant()
+}
+
+// unlockAll unlocks all stripes.
+func (l *rowLocks) unlockAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = stripes{}
+	l.grant()
+}
+
+// grant gives the waiting batches their stripes, except for those that must wait on.
+func (l *rowLocks) grant() {
+	if len(l.waiting) == 0 {
+		return
+	}
+	taken := l.held // or wanted by an earlier batch
+	l.waiting = slices.DeleteFunc(l.waiting, func(w *waitingBatch) bool {
+		granted := !w.want.meets(&taken)
+		if taken.add(&w.want); granted {
+			l.held.add(&w.want)
+			close(w.granted)
+		}
+		return granted
+	})
+}
