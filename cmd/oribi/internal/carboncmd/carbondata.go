@@ -17,7 +17,6 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
@@ -29,12 +28,9 @@ import (
 const carbonPath = "PATH is a data file, a folder of data files, a table with its folders Metadata and Fact, or a " +
 	"folder with one such table below it"
 
-// carbonVerb makes a verb that reads CarbonData. about is more help.
-func carbonVerb(
-	a *console.Console, use, short, about string, run func(cmd *cobra.Command, args []string) error,
-) *cobra.Command {
-	c := verb.New(a, use, short, run)
-	c.Long = short + ".\n\n" + carbonPath + "." + about
+// helped adds help to a verb that reads CarbonData.
+func helped(c *cobra.Command, about string) *cobra.Command {
+	c.Long = c.Short + ".\n\n" + carbonPath + "." + about
 	return c
 }
 
@@ -80,13 +76,8 @@ func PathError(path string, err error) error {
 
 // Schema is the verb "oribi carbondata schema".
 func Schema(a *console.Console) *cobra.Command {
-	var format string
-	c := carbonVerb(a, "schema PATH", "Print the columns, one per line", "",
-		func(_ *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	return helped(verb.Printing(a, "schema PATH", "Print the columns, one per line",
+		func(_ *cobra.Command, args []string, form output.Format) error {
 			return withCarbonData(a, args[0], func(t *carbondata.Table) error {
 				p := a.Objects(form, console.TextColumns(nil, "name", "type", "sort"))
 				for _, c := range t.Schema() {
@@ -96,9 +87,7 @@ func Schema(a *console.Console) *cobra.Command {
 				}
 				return p.Close()
 			})
-		})
-	flags.Format(c, &format)
-	return c
+		}), "")
 }
 
 const carbonVerifyHelp = ` The format has no checksums: a changed bit that makes another possible
@@ -106,14 +95,14 @@ value is not found.`
 
 // Verify is the verb "oribi carbondata verify".
 func Verify(a *console.Console) *cobra.Command {
-	return carbonVerb(a, "verify PATH", "Check everything: structure, values, counts, bounds, index files",
-		carbonVerifyHelp, func(cmd *cobra.Command, args []string) error {
+	return helped(verb.New(a, "verify PATH", "Check everything: structure, values, counts, bounds, index files",
+		func(cmd *cobra.Command, args []string) error {
 			err := withCarbonData(a, args[0], func(t *carbondata.Table) error { return t.Verify(cmd.Context()) })
 			if err != nil {
 				return err
 			}
 			return a.Printf("ok\n")
-		})
+		}), carbonVerifyHelp)
 }
 
 // carbonSelection are the flags that select rows and columns.
@@ -133,13 +122,8 @@ one of them several times, all must hold.`
 // Dump is the verb "oribi carbondata dump".
 func Dump(a *console.Console) *cobra.Command {
 	var s carbonSelection
-	var format string
-	c := carbonVerb(a, "dump PATH", "Print rows, one per line", carbonDumpHelp,
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	c := helped(verb.Printing(a, "dump PATH", "Print rows, one per line",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			if cmd.Flags().Changed("limit") && s.limit < 1 {
 				return exit.Usage(fmt.Errorf("--limit: want at least 1, not %d", s.limit))
 			}
@@ -178,8 +162,7 @@ func Dump(a *console.Console) *cobra.Command {
 					stats.FilesRead, stats.Files, stats.BlockletsRead, stats.Blocklets, stats.PagesRead, stats.Pages)
 				return nil
 			})
-		})
-	flags.Format(c, &format)
+		}), carbonDumpHelp)
 	c.Flags().StringSliceVar(&s.columns, "columns", nil, "columns to print, in this order (default: all)")
 	s.filters.add(c)
 	c.Flags().Int64Var(&s.limit, "limit", 0, "maximum number of rows to print")

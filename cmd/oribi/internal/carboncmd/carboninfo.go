@@ -11,19 +11,14 @@ import (
 	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 )
 
 // Info is the verb "oribi carbondata info".
 func Info(a *console.Console) *cobra.Command {
-	var format string
-	c := carbonVerb(a, "info PATH", "Describe CarbonData: segments, files, blocklets, encodings, bounds", "",
-		func(_ *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	return helped(verb.Printing(a, "info PATH", "Describe CarbonData: segments, files, blocklets, encodings, bounds",
+		func(_ *cobra.Command, args []string, form output.Format) error {
 			return withCarbonData(a, args[0], func(t *carbondata.Table) error {
 				info, err := t.Info()
 				if err != nil {
@@ -36,9 +31,7 @@ func Info(a *console.Console) *cobra.Command {
 				}
 				return (&carbonDescriber{a, form}).all(&info)
 			})
-		})
-	flags.Format(c, &format)
-	return c
+		}), "")
 }
 
 // carbonDescriber prints what "carbondata info" finds as tables.
@@ -49,12 +42,8 @@ type carbonDescriber struct {
 
 func (d *carbonDescriber) all(info *carbondata.Info) error {
 	f := new(console.Fields)
-	f.Plain("rows", info.Rows)
-	f.Plain("deleted_rows", info.DeletedRows)
-	f.Plain("files", len(info.Files))
-	f.Plain("blocklets", info.Blocklets)
-	f.Plain("pages", info.Pages)
-	f.Plain("index_files", len(info.Indexes))
+	f.Add("rows", info.Rows, "deleted_rows", info.DeletedRows, "files", len(info.Files),
+		"blocklets", info.Blocklets, "pages", info.Pages, "index_files", len(info.Indexes))
 	for _, list := range []struct {
 		name   string
 		values []string
@@ -106,11 +95,7 @@ func (d *carbonDescriber) all(info *carbondata.Info) error {
 func carbonSegments(info *carbondata.Info) (list []*console.Fields) {
 	for _, s := range info.Segments {
 		f := new(console.Fields)
-		f.Text("segment", s.Name)
-		f.Text("status", s.Status)
-		f.Plain("visible", s.Visible)
-		f.Plain("files", s.Files)
-		f.Plain("rows", s.Rows)
+		f.Add("segment", s.Name, "status", s.Status, "visible", s.Visible, "files", s.Files, "rows", s.Rows)
 		optional(f, "path", s.Path)
 		list = append(list, f)
 	}
@@ -120,9 +105,7 @@ func carbonSegments(info *carbondata.Info) (list []*console.Fields) {
 func carbonColumnFields(info *carbondata.Info) (list []*console.Fields) {
 	for _, c := range info.Columns {
 		f := new(console.Fields)
-		f.Text("name", c.Name)
-		f.Text("type", c.Type)
-		f.Plain("sort", c.Sort)
+		f.Add("name", c.Name, "type", c.Type, "sort", c.Sort)
 		list = append(list, f)
 	}
 	return list
@@ -133,10 +116,8 @@ func carbonFiles(info *carbondata.Info) (list []*console.Fields) {
 		f := new(console.Fields)
 		f.Text("file", file.File)
 		optional(f, "segment", file.Segment)
-		f.Plain("size", file.Size)
-		f.Plain("rows", file.Rows)
-		f.Plain("deleted_rows", file.DeletedRows)
-		f.Plain("blocklets", len(file.Blocklets))
+		f.Add("size", file.Size, "rows", file.Rows, "deleted_rows", file.DeletedRows,
+			"blocklets", len(file.Blocklets))
 		if file.Sorted != nil {
 			f.Plain("is_sort", *file.Sorted)
 		}
@@ -160,12 +141,8 @@ func carbonChunks(info *carbondata.Info) (list []*console.Fields) {
 					typ, _ = carbonlines.ParseType(file.Columns[i].Type)
 				}
 				f := new(console.Fields)
-				f.Text("file", fmt.Sprint(number))
-				f.Plain("blocklet", n)
-				f.Text("column", c.Name)
-				f.Plain("rows", b.Rows)
-				f.Plain("pages", b.Pages)
-				f.Plain("nulls", c.Nulls)
+				f.Add("file", fmt.Sprint(number), "blocklet", n, "column", c.Name, "rows", b.Rows,
+					"pages", b.Pages, "nulls", c.Nulls)
 				if c.LocalDictionary > 0 {
 					f.Plain("dictionary", c.LocalDictionary)
 				}
@@ -205,8 +182,7 @@ func carbonIndexes(info *carbondata.Info) (list []*console.Fields) {
 		f := new(console.Fields)
 		f.Text("file", i.File)
 		optional(f, "merged", i.Merged)
-		f.Plain("size", i.Size)
-		f.Plain("blocklets", len(i.Entries))
+		f.Add("size", i.Size, "blocklets", len(i.Entries))
 		list = append(list, f)
 	}
 	return list

@@ -65,11 +65,7 @@ VARCHAR, BINARY, ARRAY, STRUCT, and MAP cannot be sort columns.`
 	c.Flags().StringVar(&values, "values", "",
 		"file with the rows, in the form of carbondata dump; .gz is unpacked, - is stdin")
 	form.Add(c)
-	for _, flag := range []string{"schema", "values"} {
-		if err := c.MarkFlagRequired(flag); err != nil {
-			panic(err) // the flag exists: it was defined above
-		}
-	}
+	verb.Require(c, "schema", "values")
 	return c
 }
 

@@ -10,19 +10,15 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 	"github.com/oribi-db/oribi/internal/when"
 )
 
 // timeVerb converts between timestamps and clock time.
 func timeVerb(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "time TS", "Convert a timestamp to clock time, and back",
-		func(_ *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	return verb.Printing(a, "time TS", "Convert a timestamp to clock time, and back",
+		func(_ *cobra.Command, args []string, form output.Format) error {
 			ts, err := when.Parse(args[0], time.Now())
 			if err != nil {
 				return exit.Usage(err)
@@ -36,6 +32,4 @@ func timeVerb(a *console.Console) *cobra.Command {
 			f.Text("time", flags.ClockTime(ts))
 			return a.PrintFields(&f, form)
 		})
-	flags.Format(c, &format)
-	return c
 }

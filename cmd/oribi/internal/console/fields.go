@@ -27,6 +27,18 @@ func (f *Fields) Text(name string, value string) { f.JSON(name, Quote(value)) }
 // Plain adds a number or a boolean.
 func (f *Fields) Plain(name string, value any) { f.JSON(name, fmt.Append(nil, value)) }
 
+// Add adds fields: name, value, name, value. A string is added as Text, all else as Plain.
+func (f *Fields) Add(pairs ...any) {
+	for i := 0; i < len(pairs); i += 2 {
+		name := pairs[i].(string)
+		if text, ok := pairs[i+1].(string); ok {
+			f.Text(name, text)
+		} else {
+			f.Plain(name, pairs[i+1])
+		}
+	}
+}
+
 // Part adds a nested record: an object in JSON, elsewhere fields whose names join both names.
 func (f *Fields) Part(name string, p *Fields, form output.Format) {
 	if form == output.JSON || form == output.JSONL {

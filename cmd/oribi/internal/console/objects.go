@@ -1,8 +1,10 @@
 package console
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"strconv"
 
 	"github.com/oribi-db/oribi/batch"
@@ -84,6 +86,36 @@ func (o *Objects) Close() error {
 		return o.JSON.Close()
 	}
 	return o.rows.Close()
+}
+
+// checkEvery is how many entries are printed between two checks for Ctrl-C.
+const checkEvery = 1024
+
+// PrintEntries prints entries, at most limit unless that is 0, as objects that appendEntry appends.
+func PrintEntries[E any](
+	ctx context.Context, p *Objects, entries iter.Seq2[E, error], limit int64,
+	appendEntry func(line []byte, e *E) ([]byte, error),
+) error {
+	var line []byte
+	n := int64(0)
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if line, err = appendEntry(line[:0], &e); err != nil {
+			return err
+		}
+		if err := p.Print(line); err != nil {
+			return err
+		}
+		if n++; n == limit {
+			return nil
+		}
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // TextColumns returns nullable columns of type string, except that those in numbers are integers.

@@ -17,8 +17,8 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/loose"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 )
 
@@ -39,36 +39,26 @@ func withBloom(ctx context.Context, a *console.Console, name string, use func(r 
 
 // BloomInfo is the verb "oribi bloom info".
 func BloomInfo(a *console.Console) *cobra.Command {
-	var format string
 	var annotate bool
-	c := verb.New(a, "info FILE", "Describe a bloom file", func(cmd *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
-		if annotate {
-			return printAnnotated(cmd.Context(), a, args[0], bloom.Dump)
-		}
-		return withBloom(cmd.Context(), a, args[0], func(r *bloom.Reader) error {
-			i, err := r.Info()
-			if err != nil {
-				return err
+	c := verb.Printing(a, "info FILE", "Describe a bloom file",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
+			if annotate {
+				return printAnnotated(cmd.Context(), a, args[0], bloom.Dump)
 			}
-			f := new(console.Fields)
-			f.Plain("size", i.File.Bytes)
-			f.Plain("version", i.File.Version)
-			f.Plain("checksums", i.File.Checksums)
-			f.Plain("bloom_blocks", i.Filters)
-			f.Plain("bytes", i.Bitmap)
-			f.Plain("num_hashes", i.Hashes)
-			f.Plain("bits", i.Bits)
-			f.Plain("bits_set", i.Set)
-			f.JSON("fp_rate", strconv.AppendFloat(nil, i.Wrong, 'g', 3, 64))
-			return a.PrintFields(f, form)
+			return withBloom(cmd.Context(), a, args[0], func(r *bloom.Reader) error {
+				i, err := r.Info()
+				if err != nil {
+					return err
+				}
+				f := new(console.Fields)
+				f.Add("size", i.File.Bytes, "version", i.File.Version, "checksums", i.File.Checksums,
+					"bloom_blocks", i.Filters, "bytes", i.Bitmap, "num_hashes", i.Hashes, "bits", i.Bits,
+					"bits_set", i.Set)
+				f.JSON("fp_rate", strconv.AppendFloat(nil, i.Wrong, 'g', 3, 64))
+				return a.PrintFields(f, form)
+			})
 		})
-	})
 	annotateFlag(c, &annotate)
-	flags.Format(c, &format)
 	return c
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/advise"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/loose"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
@@ -46,33 +45,22 @@ func checked(err error, r *cfile.Reader) error {
 
 // CFileInfo is the verb "oribi cfile info".
 func CFileInfo(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "info FILE", "Describe a column file", func(cmd *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
-		return withCFile(cmd.Context(), a, args[0], func(r *cfile.Reader) error {
-			f, err := cfileFields(r, form)
-			if err := checked(err, r); err != nil {
-				return err
-			}
-			return a.PrintFields(f, form)
+	return verb.Printing(a, "info FILE", "Describe a column file",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
+			return withCFile(cmd.Context(), a, args[0], func(r *cfile.Reader) error {
+				f, err := cfileFields(r, form)
+				if err := checked(err, r); err != nil {
+					return err
+				}
+				return a.PrintFields(f, form)
+			})
 		})
-	})
-	flags.Format(c, &format)
-	return c
 }
 
 // CFileDump is the verb "oribi cfile dump".
 func CFileDump(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "dump FILE", "Print the cells, one JSON value per line",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	return verb.Printing(a, "dump FILE", "Print the cells, one JSON value per line",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			return withCFile(cmd.Context(), a, args[0], func(r *cfile.Reader) error {
 				if form == output.CSV || form == output.Table {
 					return dumpRows(cmd.Context(), a, r, form)
@@ -81,8 +69,6 @@ func CFileDump(a *console.Console) *cobra.Command {
 				return console.Ended(checked(eachWindow(cmd.Context(), r, p.Vector), r), p)
 			})
 		})
-	flags.Format(c, &format)
-	return c
 }
 
 // eachWindow reads a whole file, window by window. The vector is valid during the call.
@@ -187,14 +173,9 @@ var cblockColumns = []schema.Column{
 
 // CFileBlocks is the verb "oribi cfile blocks".
 func CFileBlocks(a *console.Console) *cobra.Command {
-	var format string
 	var annotate bool
-	c := verb.New(a, "blocks FILE", "List the cblocks of a file, or print its bytes with their meaning",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	c := verb.Printing(a, "blocks FILE", "List the cblocks of a file, or print its bytes with their meaning",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			if annotate {
 				return printAnnotated(cmd.Context(), a, args[0], cfile.DumpWhole)
 			}
@@ -213,7 +194,6 @@ func CFileBlocks(a *console.Console) *cobra.Command {
 				return w.Close()
 			})
 		})
-	flags.Format(c, &format)
 	annotateFlag(c, &annotate)
 	return c
 }
@@ -280,13 +260,8 @@ var adviceColumns = []schema.Column{
 
 // CFileAdvise is the verb "oribi cfile advise".
 func CFileAdvise(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "advise FILE", "Compare all encodings and compressions of a column",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	c := verb.Printing(a, "advise FILE", "Compare all encodings and compressions of a column",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			return withCFile(cmd.Context(), a, args[0], func(r *cfile.Reader) error {
 				if err := r.Verify(); err != nil {
 					return err
@@ -312,7 +287,6 @@ its cells ("rows" is their number); cblocks have the default size. "ratio" is by
 divided by bytes of file; the rates count bytes of cells, in memory. Dictionaries are read as codes.
 "advice" is the compression of a schema file that stores the column in this form at rest, if that
 takes at least 3 % less space than now.`
-	flags.Format(c, &format)
 	return c
 }
 

@@ -49,32 +49,22 @@ func cfileFields(r *cfile.Reader, form output.Format) (*console.Fields, error) {
 		return nil, err
 	}
 	i, f := r.Info(), new(console.Fields)
-	f.Plain("size", i.Bytes)
-	f.Plain("version", i.Version)
-	f.Text("type", i.Type.String())
-	f.Text("encoding", i.Encoding.String())
-	f.Text("compression", i.Compression.String())
-	f.Plain("nullable", i.Nullable)
-	f.Plain("array", i.Array)
-	f.Plain("checksums", i.Checksums)
-	f.Plain("num_values", i.Rows)
-	f.Plain("null_values", l.nulls)
-	f.Plain("posidx", i.PositionalIndex)
-	f.Plain("validx", i.ValueIndex)
+	f.Add("size", i.Bytes, "version", i.Version, "type", i.Type.String(), "encoding", i.Encoding.String(),
+		"compression", i.Compression.String(), "nullable", i.Nullable, "array", i.Array,
+		"checksums", i.Checksums, "num_values", i.Rows, "null_values", l.nulls, "posidx", i.PositionalIndex,
+		"validx", i.ValueIndex)
 	if i.PositionalIndex {
 		f.Plain("posidx_height", l.ordinalHeight)
 	}
 	if i.ValueIndex {
 		f.Plain("validx_height", l.valueHeight)
 	}
-	f.Plain("zone_map", i.ZoneMap)
-	f.Plain("data_blocks", l.blocks)
+	f.Add("zone_map", i.ZoneMap, "data_blocks", l.blocks)
 	if i.Compression != schema.NoCompression && i.Version != 1 {
 		f.Plain("data_blocks_stored_raw", l.keptRaw)
 	}
 	if i.Encoding == schema.Dictionary {
-		f.Plain("dict_words", l.words)
-		f.Plain("dict_blocks_plain", l.plainWords)
+		f.Add("dict_words", l.words, "dict_blocks_plain", l.plainWords)
 	}
 	f.Part("bytes", bytesFields(r, &l), form)
 	f.JSON("metadata", metadata(r))
@@ -119,8 +109,7 @@ func metadata(r *cfile.Reader) []byte {
 		if len(p.Value) <= mostShown {
 			f.Text("value", "0x"+hex.EncodeToString(p.Value))
 		} else {
-			f.Plain("value_length", len(p.Value))
-			f.Text("value_sha256", fmt.Sprintf("%x", sha256.Sum256(p.Value)))
+			f.Add("value_length", len(p.Value), "value_sha256", fmt.Sprintf("%x", sha256.Sum256(p.Value)))
 		}
 		list = f.AppendJSON(list)
 	}

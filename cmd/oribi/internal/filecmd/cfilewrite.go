@@ -56,11 +56,7 @@ func CFileWrite(a *console.Console) *cobra.Command {
 		"file with the cells, in the form of cfile dump; .gz is decompressed, - is stdin")
 	c.Flags().BoolVar(&zoneMap, "zone-map", false,
 		"add a zone map, as the engine does; otherwise the bytes equal those of Kudu's writer")
-	for _, flag := range []string{"spec", "values"} {
-		if err := c.MarkFlagRequired(flag); err != nil {
-			panic(err) // the flag exists: it was defined above
-		}
-	}
+	verb.Require(c, "spec", "values")
 	return c
 }
 

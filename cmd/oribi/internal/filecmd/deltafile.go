@@ -16,7 +16,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/loose"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
@@ -30,14 +29,10 @@ import (
 
 // DeltaDump is the verb "oribi delta dump".
 func DeltaDump(a *console.Console) *cobra.Command {
-	var columns, kind, format string
+	var columns, kind string
 	var annotate bool
-	c := verb.New(a, "dump FILE", "Print the changes in a delta file, one per line",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	c := verb.Printing(a, "dump FILE", "Print the changes in a delta file, one per line",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			types, err := deltaColumns(columns)
 			if err != nil {
 				return exit.Usage(fmt.Errorf("--columns: %w", err))
@@ -74,7 +69,6 @@ deletes of all rows are treated as undos, everything else as redos. --type sets 
 		`types of the columns, as [{"id":11,"type":"INT32","nullable":false},…]; values of other columns are printed as "0x…"`)
 	c.Flags().StringVar(&kind, "type", "", "redo or undo (default: inferred from the changes and the name)")
 	annotateFlag(c, &annotate)
-	flags.Format(c, &format)
 	return c
 }
 

@@ -45,11 +45,6 @@ func Reach(ctx context.Context, ts mvcc.Timestamp) error {
 	}
 }
 
-// Format adds the flag that chooses the form of output.
-func Format(c *cobra.Command, format *string) {
-	c.Flags().StringVar(format, "format", "", "table, csv, jsonl or json (default: table on a terminal, else jsonl)")
-}
-
 // AsOf adds the flag that names the state to read.
 func AsOf(c *cobra.Command, asOf *string) {
 	Time(c, asOf, "as-of", "latest", "read the state at this time")

@@ -11,7 +11,6 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/hfilelines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/loose"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
@@ -44,7 +43,7 @@ type hfileFlags struct{ view, format string }
 func (f *hfileFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.view, "view", "",
 		"hbase (cells) or hudi (keys and values) (default: hudi if the file names Hudi's comparator)")
-	flags.Format(c, &f.format)
+	verb.FormatFlag(c, &f.format)
 }
 
 // check returns the form of output, and refuses unknown views.
@@ -70,12 +69,6 @@ var (
 	KeyValueColumns = console.TextColumns(nil, "key", "value")
 )
 
-// hfileRange are the flags that choose entries.
-type hfileRange struct {
-	from, to []byte // inclusive, exclusive; nil = no bound
-	limit    int64  // 0 = none
-}
-
 // Dump is the verb "oribi hfile dump".
 func Dump(a *console.Console) *cobra.Command {
 	var flags hfileFlags
@@ -86,14 +79,14 @@ func Dump(a *console.Console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rng := hfileRange{limit: limit}
+		var lower, upper []byte // inclusive, exclusive; nil without a bound
 		if cmd.Flags().Changed("limit") && limit < 1 {
 			return exit.Usage(fmt.Errorf("--limit: want at least 1, not %d", limit))
 		}
 		for _, bound := range []struct {
 			flag, text string
 			key        *[]byte
-		}{{"from", from, &rng.from}, {"to", to, &rng.to}} {
+		}{{"from", from, &lower}, {"to", to, &upper}} {
 			if !cmd.Flags().Changed(bound.flag) {
 				continue
 			}
@@ -104,10 +97,14 @@ func Dump(a *console.Console) *cobra.Command {
 		return With(cmd.Context(), a, args[0], func(r *hfile.Reader) error {
 			if flags.hudi(r) {
 				p := a.Objects(form, KeyValueColumns)
-				return console.Ended(rng.keyValues(cmd.Context(), r, p), p)
+				return console.Ended(console.PrintEntries(cmd.Context(), p, r.KeyValuesBetween(lower, upper), limit,
+					func(line []byte, kv *hfile.KeyValue) ([]byte, error) {
+						return hfilelines.AppendKeyValue(line, kv), nil
+					}), p)
 			}
 			p := a.Objects(form, cellColumns)
-			return console.Ended(rng.cells(cmd.Context(), r, p), p)
+			return console.Ended(console.PrintEntries(cmd.Context(), p, r.CellsBetween(lower, upper), limit,
+				hfilelines.AppendCell), p)
 		})
 	})
 	flags.add(c)
@@ -115,55 +112,6 @@ func Dump(a *console.Console) *cobra.Command {
 	c.Flags().StringVar(&to, "to", "", "row or key after the last one, 0x… for bytes")
 	c.Flags().Int64Var(&limit, "limit", 0, "print at most this many entries")
 	return c
-}
-
-// checkEvery is how many entries are printed between two checks for Ctrl-C.
-const checkEvery = 1024
-
-// cells prints entries in HBase's view.
-func (h *hfileRange) cells(ctx context.Context, r *hfile.Reader, p *console.Objects) error {
-	var line []byte
-	n := int64(0)
-	for c, err := range r.CellsBetween(h.from, h.to) {
-		if err != nil {
-			return err
-		}
-		if line, err = hfilelines.AppendCell(line[:0], &c); err != nil {
-			return err
-		}
-		if err := p.Print(line); err != nil {
-			return err
-		}
-		if n++; n == h.limit {
-			return nil
-		}
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// keyValues prints entries in Hudi's view.
-func (h *hfileRange) keyValues(ctx context.Context, r *hfile.Reader, p *console.Objects) error {
-	var line []byte
-	n := int64(0)
-	for kv, err := range r.KeyValuesBetween(h.from, h.to) {
-		if err != nil {
-			return err
-		}
-		line = hfilelines.AppendKeyValue(line[:0], &kv)
-		if err := p.Print(line); err != nil {
-			return err
-		}
-		if n++; n == h.limit {
-			return nil
-		}
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
 }
 
 // Verify is the verb "oribi hfile verify".

@@ -141,20 +141,12 @@ func (d *hfileDescriber) hudiTrailer() error {
 
 func (d *hfileDescriber) trailerFields(comparator, codec string) *console.Fields {
 	t, f := d.r.Trailer(), new(console.Fields)
-	f.Plain("major", t.Major)
-	f.Plain("minor", t.Minor)
-	f.Plain("file_info_offset", t.FileInfoOffset)
-	f.Plain("load_on_open_offset", t.LoadOnOpenOffset)
-	f.Plain("uncompressed_data_index_size", t.IndexBytes)
-	f.Plain("total_uncompressed_bytes", t.UncompressedBytes)
-	f.Plain("data_index_count", t.DataIndexCount)
-	f.Plain("meta_index_count", t.MetaIndexCount)
-	f.Plain("entry_count", t.EntryCount)
-	f.Plain("num_data_index_levels", t.IndexLevels)
-	f.Plain("first_data_block_offset", t.FirstDataBlock)
-	f.Plain("last_data_block_offset", t.LastDataBlock)
-	f.Text("comparator", comparator)
-	f.Text("codec", codec)
+	f.Add("major", t.Major, "minor", t.Minor, "file_info_offset", t.FileInfoOffset,
+		"load_on_open_offset", t.LoadOnOpenOffset, "uncompressed_data_index_size", t.IndexBytes,
+		"total_uncompressed_bytes", t.UncompressedBytes, "data_index_count", t.DataIndexCount,
+		"meta_index_count", t.MetaIndexCount, "entry_count", t.EntryCount,
+		"num_data_index_levels", t.IndexLevels, "first_data_block_offset", t.FirstDataBlock,
+		"last_data_block_offset", t.LastDataBlock, "comparator", comparator, "codec", codec)
 	return f
 }
 
@@ -194,15 +186,10 @@ func (d *hfileDescriber) blocks() error {
 			return err
 		}
 		f := new(console.Fields)
-		f.Plain("offset", b.Offset)
-		f.Text("type", hbaseBlockTypes[b.Type])
-		f.Plain("size", b.Size)
-		f.Plain("uncompressed", b.UncompressedSize)
-		f.Plain("prev", b.PrevOffset)
-		f.Plain("checksum_type", uint8(b.Checksum))
-		f.Plain("bytes_per_checksum", b.BytesPerChecksum)
-		f.Plain("data_size", b.DataSize)
-		f.Text("payload_sha256", hexSum(b.Payload))
+		f.Add("offset", b.Offset, "type", hbaseBlockTypes[b.Type], "size", b.Size,
+			"uncompressed", b.UncompressedSize, "prev", b.PrevOffset, "checksum_type", uint8(b.Checksum),
+			"bytes_per_checksum", b.BytesPerChecksum, "data_size", b.DataSize,
+			"payload_sha256", hexSum(b.Payload))
 		if err := d.print("block", f); err != nil {
 			return err
 		}
@@ -240,11 +227,9 @@ func (d *hfileDescriber) dataBlocks() error {
 			return d.r.Verify(d.ctx) // which names the entry that does not point to a block
 		}
 		f := new(console.Fields)
-		f.Plain("offset", e.Offset)
-		f.Plain("size", e.Size)
+		f.Add("offset", e.Offset, "size", e.Size)
 		addBytes(f, "index_key", indexRow(e.Key))
-		f.Plain("uncompressed", b.UncompressedSize)
-		f.Text("payload_sha256", hexSum(b.Payload))
+		f.Add("uncompressed", b.UncompressedSize, "payload_sha256", hexSum(b.Payload))
 		if err := d.print("data_block", f); err != nil {
 			return err
 		}
@@ -285,9 +270,7 @@ func (d *hfileDescriber) index() error {
 			return err
 		}
 		f := new(console.Fields)
-		f.Plain("depth", e.Depth)
-		f.Plain("offset", e.Offset)
-		f.Plain("size", e.Size)
+		f.Add("depth", e.Depth, "offset", e.Offset, "size", e.Size)
 		f.JSON("key", indexKey(e.Key))
 		if err := d.print("index", f); err != nil {
 			return err
@@ -322,13 +305,11 @@ func (d *hfileDescriber) meta(entries []hfile.IndexEntry, hbase bool) error {
 		}
 		f := new(console.Fields)
 		addBytes(f, "name", e.Key)
-		f.Plain("offset", e.Offset)
-		f.Plain("size", e.Size)
+		f.Add("offset", e.Offset, "size", e.Size)
 		if hbase {
 			f.Plain("found", true) // HBase itself misses some of a file of Hudi
 		}
-		f.Plain("length", len(content))
-		f.Text("sha256", hexSum(content))
+		f.Add("length", len(content), "sha256", hexSum(content))
 		if err := d.print("meta", f); err != nil {
 			return err
 		}
@@ -349,16 +330,12 @@ func (d *hfileDescriber) blooms() error {
 			continue
 		}
 		i, f := b.filter.Info(), new(console.Fields)
-		f.Text("kind", b.kind)
-		f.Text("type", i.Kind.String())
+		f.Add("kind", b.kind, "type", i.Kind.String())
 		if i.PrefixBytes > 0 {
 			f.Plain("param", i.PrefixBytes)
 		}
-		f.Plain("total_bytes", i.Bytes)
-		f.Plain("hash_type", uint8(i.Hash))
-		f.Plain("keys", i.Keys)
-		f.Plain("max_keys", i.Capacity)
-		f.Plain("chunks", i.Chunks)
+		f.Add("total_bytes", i.Bytes, "hash_type", uint8(i.Hash), "keys", i.Keys, "max_keys", i.Capacity,
+			"chunks", i.Chunks)
 		comparator := i.Comparator
 		if comparator != "" {
 			comparator = hbaseComparator(comparator)

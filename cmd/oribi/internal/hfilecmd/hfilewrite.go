@@ -92,11 +92,7 @@ Entries have the form in which hfile dump prints them, cells with --like hbase, 
 	for _, s := range Sizes(&o) {
 		c.Flags().IntVar(s.value, s.Flag, 0, s.about+" (default: that of the system)")
 	}
-	for _, flag := range []string{"like", "entries"} {
-		if err := c.MarkFlagRequired(flag); err != nil {
-			panic(err) // the flag exists: it was defined above
-		}
-	}
+	verb.Require(c, "like", "entries")
 	return c
 }
 

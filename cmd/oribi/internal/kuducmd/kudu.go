@@ -62,16 +62,10 @@ func withKuduTable(ctx context.Context, a *console.Console, dir, what string, us
 
 // List is the verb "oribi kudu list".
 func List(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "list FS", "List the tablets of a server's directory", func(cmd *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
-		return withKudu(a, args[0], func(d *kudu.Directory) error { return listTablets(cmd.Context(), a, d, form) })
-	})
-	flags.Format(c, &format)
-	return c
+	return verb.Printing(a, "list FS", "List the tablets of a server's directory",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
+			return withKudu(a, args[0], func(d *kudu.Directory) error { return listTablets(cmd.Context(), a, d, form) })
+		})
 }
 
 // listTablets prints a line per tablet. Those that cannot be read are left out; their first error
@@ -171,47 +165,42 @@ func (t kuduTime) snapshot(table *kudu.Table) (mvcc.Snapshot, error) {
 // Scan is the verb "oribi kudu scan".
 func Scan(a *console.Console) *cobra.Command {
 	var f flags.Select
-	var format string
-	c := verb.New(a, "scan FS WHAT", "Print the rows of a table or tablet", func(cmd *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
-		at, err := parseKuduTime("as-of", f.AsOf)
-		if err != nil {
-			return err
-		}
-		if err := f.Check(cmd, false); err != nil {
-			return err
-		}
-		return withKuduTable(cmd.Context(), a, args[0], args[1], func(t *kudu.Table) error {
-			o, err := kuduOptions(&f, t, cmd.Flags().Changed)
+	c := verb.Printing(a, "scan FS WHAT", "Print the rows of a table or tablet",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
+			at, err := parseKuduTime("as-of", f.AsOf)
 			if err != nil {
 				return err
 			}
-			if o.Snapshot, err = at.snapshot(t); err != nil {
+			if err := f.Check(cmd, false); err != nil {
 				return err
 			}
-			e := flags.Explanation(f.Explain)
-			limited := func(it scan.Iterator) scan.Iterator { return scan.Limit(it, limitOf(f.Limit)) }
-			if e != nil {
-				where, err := flags.Predicates(t.Schema.Columns, f.Where)
+			return withKuduTable(cmd.Context(), a, args[0], args[1], func(t *kudu.Table) error {
+				o, err := kuduOptions(&f, t, cmd.Flags().Changed)
 				if err != nil {
 					return err
 				}
-				limited = oribi.ExplainScan(e, t.Name, t.Schema, where, &o)
-			}
-			it, err := t.Scan(o, f.Order == "key")
-			if err == nil {
-				err = printKuduRows(cmd.Context(), a, limited(it), form, t.Schema, o.Columns)
-			}
-			if err == nil {
-				flags.PrintExplanation(a, e)
-			}
-			return err
+				if o.Snapshot, err = at.snapshot(t); err != nil {
+					return err
+				}
+				e := flags.Explanation(f.Explain)
+				limited := func(it scan.Iterator) scan.Iterator { return scan.Limit(it, limitOf(f.Limit)) }
+				if e != nil {
+					where, err := flags.Predicates(t.Schema.Columns, f.Where)
+					if err != nil {
+						return err
+					}
+					limited = oribi.ExplainScan(e, t.Name, t.Schema, where, &o)
+				}
+				it, err := t.Scan(o, f.Order == "key")
+				if err == nil {
+					err = printKuduRows(cmd.Context(), a, limited(it), form, t.Schema, o.Columns)
+				}
+				if err == nil {
+					flags.PrintExplanation(a, e)
+				}
+				return err
+			})
 		})
-	})
-	flags.Format(c, &format)
 	flags.AsOf(c, &f.AsOf)
 	f.Add(c)
 	return c
@@ -284,14 +273,11 @@ func printKuduRows(
 
 // Diff is the verb "oribi kudu diff".
 func Diff(a *console.Console) *cobra.Command {
-	var format, from, to string
-	c := verb.New(a, "diff FS WHAT", "Print the rows that were changed between two timestamps",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	var from, to string
+	c := verb.Printing(a, "diff FS WHAT", "Print the rows that were changed between two timestamps",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			var times [2]kuduTime
+			var err error
 			for i, flag := range [2]struct{ name, word string }{{"from", from}, {"to", to}} {
 				if times[i], err = parseKuduTime(flag.name, flag.word); err != nil {
 					return err
@@ -312,12 +298,9 @@ func Diff(a *console.Console) *cobra.Command {
 				return printKuduDiff(cmd.Context(), a, t, begin, end, form)
 			})
 		})
-	flags.Format(c, &format)
 	flags.Time(c, &from, "from", "", "changes after this time")
 	flags.Time(c, &to, "to", "latest", "the last time whose changes are included")
-	if err := c.MarkFlagRequired("from"); err != nil {
-		panic(err) // impossible: the flag exists
-	}
+	verb.Require(c, "from")
 	return c
 }
 
@@ -361,13 +344,8 @@ func printKuduDiff(
 
 // History is the verb "oribi kudu history".
 func History(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "history FS WHAT KEY", "Print all versions of a row, newest first",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	c := verb.Printing(a, "history FS WHAT KEY", "Print all versions of a row, newest first",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			return withKuduTable(cmd.Context(), a, args[0], args[1], func(t *kudu.Table) error {
 				cells, err := cell.Key(t.Schema, args[2], false)
 				if err != nil {
@@ -377,7 +355,6 @@ func History(a *console.Console) *cobra.Command {
 				return tablecmd.PrintVersions(a, form, t.Schema, kuduVersions(t, key))
 			})
 		})
-	flags.Format(c, &format)
 	return c
 }
 

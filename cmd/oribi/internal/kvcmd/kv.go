@@ -308,15 +308,11 @@ func (f *kvRange) options(cmd *cobra.Command) ([]oribi.TypedScanOption, error) {
 
 // Scan is the verb "oribi kv scan".
 func Scan(a *console.Console) *cobra.Command {
-	var bucket, at, format string
+	var bucket, at string
 	var f kvRange
 	var keysOnly bool
-	c := verb.New(a, "scan DIR", "Print keys and values, in the order of keys",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	c := verb.Printing(a, "scan DIR", "Print keys and values, in the order of keys",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			state, err := flags.ParseAsOf(cmd.Context(), at)
 			if err != nil {
 				return err
@@ -336,7 +332,6 @@ func Scan(a *console.Console) *cobra.Command {
 			})
 		})
 	bucketFlag(c, &bucket)
-	flags.Format(c, &format)
 	flags.AsOf(c, &at)
 	c.Flags().StringVar(&f.prefix, "prefix", "", "print only keys that begin with this, 0x… for bytes")
 	c.Flags().StringVar(&f.from, "from", "", "first key, 0x… for bytes")
@@ -348,43 +343,26 @@ func Scan(a *console.Console) *cobra.Command {
 }
 
 func printPairs(p *console.Objects, b *kv.Bucket, cmd *cobra.Command, options []oribi.TypedScanOption) error {
-	var line []byte
-	for pair, err := range b.Scan(cmd.Context(), options...) {
-		if err != nil {
-			return err
-		}
-		line = kvlines.AppendJSON(append(line[:0], `{"key":`...), pair.Key)
-		line = kvlines.AppendJSON(append(line, `,"value":`...), pair.Value)
-		if err := p.Print(append(line, '}')); err != nil {
-			return err
-		}
-	}
-	return nil
+	return console.PrintEntries(cmd.Context(), p, b.Scan(cmd.Context(), options...), 0,
+		func(line []byte, pair *kv.Pair) ([]byte, error) {
+			line = kvlines.AppendJSON(append(line, `{"key":`...), pair.Key)
+			line = kvlines.AppendJSON(append(line, `,"value":`...), pair.Value)
+			return append(line, '}'), nil
+		})
 }
 
 func printKeys(p *console.Objects, b *kv.Bucket, cmd *cobra.Command, options []oribi.TypedScanOption) error {
-	var line []byte
-	for key, err := range b.Keys(cmd.Context(), options...) {
-		if err != nil {
-			return err
-		}
-		line = kvlines.AppendJSON(append(line[:0], `{"key":`...), key)
-		if err := p.Print(append(line, '}')); err != nil {
-			return err
-		}
-	}
-	return nil
+	return console.PrintEntries(cmd.Context(), p, b.Keys(cmd.Context(), options...), 0,
+		func(line []byte, key *[]byte) ([]byte, error) {
+			return append(kvlines.AppendJSON(append(line, `{"key":`...), *key), '}'), nil
+		})
 }
 
 // History is the verb "oribi kv history".
 func History(a *console.Console) *cobra.Command {
-	var bucket, format string
-	c := verb.New(a, "history DIR KEY", "Print the versions of a key, newest first",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	var bucket string
+	c := verb.Printing(a, "history DIR KEY", "Print the versions of a key, newest first",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			key, err := kvBytes("KEY", args[1])
 			if err != nil {
 				return err
@@ -408,7 +386,6 @@ func History(a *console.Console) *cobra.Command {
 
 The timestamp of a value that is older than the history that the bucket keeps is null.`
 	bucketFlag(c, &bucket)
-	flags.Format(c, &format)
 	return c
 }
 
@@ -427,18 +404,12 @@ func appendVersion(line []byte, v *kv.Version) []byte {
 
 // Buckets is the verb "oribi kv buckets".
 func Buckets(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "buckets DIR", "List buckets", func(cmd *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
-		return access.WithStore(args[0], access.Reading, func(store *oribi.Store) error {
-			return printBuckets(a, cmd, kv.In(store).Buckets(), form)
+	return verb.Printing(a, "buckets DIR", "List buckets",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
+			return access.WithStore(args[0], access.Reading, func(store *oribi.Store) error {
+				return printBuckets(a, cmd, kv.In(store).Buckets(), form)
+			})
 		})
-	})
-	flags.Format(c, &format)
-	return c
 }
 
 func printBuckets(a *console.Console, cmd *cobra.Command, buckets []*kv.Bucket, form output.Format) error {

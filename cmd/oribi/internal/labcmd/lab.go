@@ -70,12 +70,7 @@ func Workloads(a *console.Console) *cobra.Command {
 }
 
 func labList(a *console.Console, use, short string, list func() []lab.About) *cobra.Command {
-	var format string
-	c := verb.New(a, use, short, func(*cobra.Command, []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
+	return verb.Printing(a, use, short, func(_ *cobra.Command, _ []string, form output.Format) error {
 		r := a.Records(form,
 			[]output.Group{{Columns: []schema.Column{{Name: "name", Type: schema.String},
 				{Name: "about", Type: schema.String}}}})
@@ -87,50 +82,43 @@ func labList(a *console.Console, use, short string, list func() []lab.About) *co
 		}
 		return r.End(true, nil)
 	})
-	flags.Format(c, &format)
-	return c
 }
 
 // Score is the verb "oribi lab score".
 func Score(a *console.Console) *cobra.Command {
-	var format string
 	var f flags.Policy
-	c := verb.New(a, "score LAYOUT", "Print what a policy picks of a layout: lines of size in MB, first key, last key, "+
-		"separated by tabs", func(cmd *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
-		if f.Name == "" {
-			return exit.Usage(errors.New("--policy: want none, overlap, budgeted, tiered, or leveled"))
-		}
-		if err := f.Parse(cmd); err != nil {
-			return err
-		}
-		in, err := a.OpenInput(args[0])
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		layout, err := lab.ReadLayout(in, args[0])
-		if err != nil {
-			return err
-		}
-		scored, err := lab.Score(layout, f.Policy, f.Budget)
-		if err != nil {
-			return err
-		}
-		number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-		var record console.Fields
-		record.Text("policy", f.Name)
-		record.Plain("budget_mb", number(float64(f.Budget)/(1<<20)))
-		record.Plain("picked", len(scored.Choice.RowSets))
-		record.Plain("size_mb", number(float64(scored.Bytes)/(1<<20)))
-		record.Plain("quality", number(console.Rounded(scored.Choice.Quality, 6)))
-		record.Plain("seconds", number(console.Rounded(scored.Elapsed.Seconds(), 6)))
-		return a.PrintFields(&record, form)
-	})
-	flags.Format(c, &format)
+	c := verb.Printing(a, "score LAYOUT",
+		"Print what a policy picks of a layout: lines of size in MB, first key, last key, "+
+			"separated by tabs", func(cmd *cobra.Command, args []string, form output.Format) error {
+			if f.Name == "" {
+				return exit.Usage(errors.New("--policy: want none, overlap, budgeted, tiered, or leveled"))
+			}
+			if err := f.Parse(cmd); err != nil {
+				return err
+			}
+			in, err := a.OpenInput(args[0])
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			layout, err := lab.ReadLayout(in, args[0])
+			if err != nil {
+				return err
+			}
+			scored, err := lab.Score(layout, f.Policy, f.Budget)
+			if err != nil {
+				return err
+			}
+			number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+			var record console.Fields
+			record.Text("policy", f.Name)
+			record.Plain("budget_mb", number(float64(f.Budget)/(1<<20)))
+			record.Plain("picked", len(scored.Choice.RowSets))
+			record.Plain("size_mb", number(float64(scored.Bytes)/(1<<20)))
+			record.Plain("quality", number(console.Rounded(scored.Choice.Quality, 6)))
+			record.Plain("seconds", number(console.Rounded(scored.Elapsed.Seconds(), 6)))
+			return a.PrintFields(&record, form)
+		})
 	c.Flags().StringVar(&f.Name, "policy", "overlap", "policy: none, overlap, budgeted, tiered, or leveled")
 	f.AddBudget(c)
 	return c

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 )
@@ -62,13 +63,8 @@ func Backup(a *console.Console) *cobra.Command {
 
 // Backups is the verb "oribi store backups".
 func Backups(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "backups REPO", "List the backups in a repository, oldest first",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	return verb.Printing(a, "backups REPO", "List the backups in a repository, oldest first",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			list, err := repository(args[0]).Backups(cmd.Context())
 			if err != nil {
 				return inRepository(args[0], err)
@@ -82,8 +78,6 @@ func Backups(a *console.Console) *cobra.Command {
 			}
 			return out.Close()
 		})
-	flags.Format(c, &format)
-	return c
 }
 
 // Restore is the verb "oribi store restore".
@@ -132,7 +126,7 @@ func Prune(a *console.Console) *cobra.Command {
 			return a.Printf(`{"removed":%d,"freed_bytes":%d}`+"\n", p.Removed, p.FreedBytes)
 		})
 	c.Flags().IntVar(&keep, "keep", 0, "how many backups stay, 1 or more")
-	c.MarkFlagRequired("keep")
+	verb.Require(c, "keep")
 	return c
 }
 

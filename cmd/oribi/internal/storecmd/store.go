@@ -12,7 +12,6 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/access"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
@@ -44,22 +43,16 @@ func Init(a *console.Console) *cobra.Command {
 
 // Info is the verb "oribi store info".
 func Info(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "info DIR", "Describe a store", func(_ *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
-		return access.WithStore(args[0], access.Reading, func(store *oribi.Store) error {
-			info, err := store.Info()
-			if err != nil {
-				return err
-			}
-			return a.PrintFields(storeFields(info, store.Recovery(), form), form)
+	return verb.Printing(a, "info DIR", "Describe a store",
+		func(_ *cobra.Command, args []string, form output.Format) error {
+			return access.WithStore(args[0], access.Reading, func(store *oribi.Store) error {
+				info, err := store.Info()
+				if err != nil {
+					return err
+				}
+				return a.PrintFields(storeFields(info, store.Recovery(), form), form)
+			})
 		})
-	})
-	flags.Format(c, &format)
-	return c
 }
 
 // storeFields returns the fields that describe a store.
@@ -75,14 +68,9 @@ func storeFields(info oribi.Info, r oribi.Recovery, form output.Format) *console
 	sizes.Plain("dead", size(info.Bytes.Dead))
 	sizes.Plain("log", size(info.Bytes.Log))
 	sizes.Plain("metadata", size(info.Bytes.Metadata))
-	recovery.Plain("clean", r.Clean)
-	recovery.Plain("frames", r.Frames)
-	recovery.Plain("torn_bytes", r.TornBytes)
-	recovery.Plain("repaired_bits", r.RepairedBits)
-	f.Text("uuid", info.UUID)
-	f.Plain("format", info.Format)
-	f.Plain("tables", info.Tables)
-	f.Plain("rowsets", info.RowSets)
+	recovery.Add("clean", r.Clean, "frames", r.Frames, "torn_bytes", r.TornBytes,
+		"repaired_bits", r.RepairedBits)
+	f.Add("uuid", info.UUID, "format", info.Format, "tables", info.Tables, "rowsets", info.RowSets)
 	f.Part("bytes", &sizes, form)
 	f.Part("recovery", &recovery, form)
 	return &f
@@ -109,10 +97,7 @@ func Verify(a *console.Console) *cobra.Command {
 				if deep {
 					verify = store.VerifyDeep
 				}
-				return verify(cmd.Context(), report, func(done, total int64) {
-					bar.SetTotal(total)
-					bar.Set(done)
-				})
+				return verify(cmd.Context(), report, shown(bar))
 			})
 			bar.Stop()
 			if errors.Is(err, oribi.ErrCorrupt) {

@@ -7,7 +7,6 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/access"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 	"github.com/oribi-db/oribi/internal/figures"
@@ -16,14 +15,9 @@ import (
 
 // Du is the verb "oribi store du".
 func Du(a *console.Console) *cobra.Command {
-	var format string
 	var files bool
-	c := verb.New(a, "du DIR", "Print the disk usage of a store by kind of file",
-		func(_ *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	c := verb.Printing(a, "du DIR", "Print the disk usage of a store by kind of file",
+		func(_ *cobra.Command, args []string, form output.Format) error {
 			return access.WithStore(args[0], access.Reading, func(store *oribi.Store) error {
 				u, err := store.DiskUsage()
 				if err != nil {
@@ -40,7 +34,6 @@ func Du(a *console.Console) *cobra.Command {
 			})
 		})
 	c.Flags().BoolVar(&files, "files", false, "a line for each file and directory instead of sums")
-	flags.Format(c, &format)
 	return c
 }
 

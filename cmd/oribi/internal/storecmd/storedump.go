@@ -172,15 +172,11 @@ func (d *storeDumper) anchor() error {
 			break // the file has another length
 		}
 		f := new(console.Fields)
-		f.Text("kind", "slot")
-		f.Plain("slot", i)
-		f.Text("state", s.State)
+		f.Add("kind", "slot", "slot", i, "state", s.State)
 		if s.Epoch > 0 {
 			d.instance = s.Instance
-			f.Text("instance", fmt.Sprintf("%x", s.Instance))
-			f.Plain("epoch", s.Epoch)
-			f.Text("hash", s.Hash)
-			f.Text("previous_hash", s.Previous)
+			f.Add("instance", fmt.Sprintf("%x", s.Instance), "epoch", s.Epoch, "hash", s.Hash,
+				"previous_hash", s.Previous)
 		}
 		if s.Problem != nil {
 			f.Text("problem", s.Problem.Error())
@@ -230,9 +226,7 @@ func (d *storeDumper) metadata() error {
 		if problem != nil {
 			d.finding(place, exit.Message(problem, exit.Damage))
 			f = new(console.Fields)
-			f.Text("kind", "damaged")
-			f.Text("key", fmt.Sprintf("0x%x", r.Key))
-			f.Text("value", fmt.Sprintf("0x%x", r.Value))
+			f.Add("kind", "damaged", "key", fmt.Sprintf("0x%x", r.Key), "value", fmt.Sprintf("0x%x", r.Value))
 		}
 		return d.print(f)
 	})
@@ -251,26 +245,17 @@ func callerFields(f *console.Fields, key, value []byte) error {
 		if err != nil {
 			return err
 		}
-		f.Text("kind", "store")
-		f.Plain("history_seconds", s.DefaultHistorySec)
-		f.Plain("clock_high", uint64(s.ClockHigh))
-		f.Plain("next_table", s.NextTable)
-		f.Plain("log_end", uint64(s.LogEnd))
+		f.Add("kind", "store", "history_seconds", s.DefaultHistorySec, "clock_high", uint64(s.ClockHigh),
+			"next_table", s.NextTable, "log_end", uint64(s.LogEnd))
 	case meta.TableRow:
 		t, err := meta.DecodeTable(value)
 		if err != nil {
 			return err
 		}
-		f.Text("kind", "table")
-		f.Plain("table", table)
-		f.Text("name", t.Name)
-		f.Text("id", fmt.Sprintf("%x", t.TableID))
-		f.Plain("columns", len(t.Schema.Columns))
-		f.Plain("schema_version", t.SchemaVersion)
-		f.Plain("history_seconds", t.HistorySec)
-		f.Plain("history_floor", uint64(t.HistoryFloor))
-		f.Plain("flushed_lsn", uint64(t.FlushedLSN))
-		f.Plain("next_rowset", t.NextRowSetID)
+		f.Add("kind", "table", "table", table, "name", t.Name, "id", fmt.Sprintf("%x", t.TableID),
+			"columns", len(t.Schema.Columns), "schema_version", t.SchemaVersion,
+			"history_seconds", t.HistorySec, "history_floor", uint64(t.HistoryFloor),
+			"flushed_lsn", uint64(t.FlushedLSN), "next_rowset", t.NextRowSetID)
 		if t.RowFile {
 			f.Plain("row_file", true)
 		}
@@ -283,22 +268,15 @@ func callerFields(f *console.Fields, key, value []byte) error {
 		for i, c := range r.Columns {
 			columns[i] = fmt.Sprintf(`{"id":%d,"block":%d}`, c.ID, c.Block)
 		}
-		f.Text("kind", "rowset")
-		f.Plain("table", table)
-		f.Plain("rowset", id)
-		f.Plain("rows", r.Rows)
-		f.Plain("live", r.LiveRows)
-		f.Plain("bytes", r.Bytes)
-		f.Text("min_key", fmt.Sprintf("0x%x", r.MinKey))
-		f.Text("max_key", fmt.Sprintf("0x%x", r.MaxKey))
-		f.Plain("included_lsn", uint64(r.IncludedLSN))
-		f.Plain("max_ts", uint64(r.MaxTimestamp))
+		f.Add("kind", "rowset", "table", table, "rowset", id, "rows", r.Rows, "live", r.LiveRows,
+			"bytes", r.Bytes, "min_key", fmt.Sprintf("0x%x", r.MinKey),
+			"max_key", fmt.Sprintf("0x%x", r.MaxKey), "included_lsn", uint64(r.IncludedLSN),
+			"max_ts", uint64(r.MaxTimestamp))
 		f.Plain("columns", "["+strings.Join(columns, ",")+"]")
 		f.Plain("redo", blockList(r.Redo))
 		f.Plain("undo", blockList(r.Undo))
 		f.Plain("births", birthList(r.Births))
-		f.Plain("bloom", uint64(r.Bloom))
-		f.Plain("key_index", uint64(r.KeyIndex))
+		f.Add("bloom", uint64(r.Bloom), "key_index", uint64(r.KeyIndex))
 		if r.RowFile != 0 {
 			f.Plain("row_file", uint64(r.RowFile))
 		}
@@ -340,18 +318,13 @@ func (d *storeDumper) log() error {
 		}
 		f := new(console.Fields)
 		start := func(kind string) {
-			f.Text("kind", kind)
-			f.Text("file", name)
-			f.Plain("offset", e.Offset)
-			f.Plain("bytes", e.Bytes)
+			f.Add("kind", kind, "file", name, "offset", e.Offset, "bytes", e.Bytes)
 		}
 		switch e.Kind {
 		case wal.EntrySegment:
 			start("segment")
-			f.Plain("segment", e.Header.Number)
-			f.Plain("previous", e.Header.Previous)
-			f.Plain("first_lsn", uint64(e.LSN))
-			f.Text("instance", fmt.Sprintf("%x", e.Header.Instance))
+			f.Add("segment", e.Header.Number, "previous", e.Header.Previous, "first_lsn", uint64(e.LSN),
+				"instance", fmt.Sprintf("%x", e.Header.Instance))
 		case wal.EntryRecord:
 			start("record")
 			f.Plain("lsn", uint64(e.LSN))
@@ -361,9 +334,7 @@ func (d *storeDumper) log() error {
 			f.Plain("frames", e.Frames)
 		case wal.EntryFooter:
 			start("footer")
-			f.Plain("last_lsn", uint64(e.LSN))
-			f.Plain("durable_lsn", uint64(e.Durable))
-			f.Plain("frames", e.Frames)
+			f.Add("last_lsn", uint64(e.LSN), "durable_lsn", uint64(e.Durable), "frames", e.Frames)
 		case wal.EntryTail:
 			start("tail")
 			f.Text("problem", e.Problem)
@@ -389,8 +360,7 @@ func recordFields(f *console.Fields, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	f.Plain("ts", uint64(ts))
-	f.Plain("operations", operations)
+	f.Add("ts", uint64(ts), "operations", operations)
 	f.Plain("tables", strings.ReplaceAll(fmt.Sprint(tables), " ", ","))
 	if h, err := record.DecodeHead(payload); err == nil && h.Empty {
 		f.Plain("empty", true)

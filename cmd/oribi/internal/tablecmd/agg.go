@@ -48,17 +48,13 @@ func (f *aggregateFlag) Type() string {
 
 // Agg is the verb "oribi table agg".
 func Agg(a *console.Console) *cobra.Command {
-	var at, format string
+	var at string
 	var by, expressions []string
 	var list []requested
 	var explain bool
 	var top int
-	c := verb.New(a, "agg DIR NAME", "Print counts, sums, averages, minima, and maxima, for all rows or by groups",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	c := verb.Printing(a, "agg DIR NAME", "Print counts, sums, averages, minima, and maxima, for all rows or by groups",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			state, err := flags.ParseAsOf(cmd.Context(), at)
 			if err != nil {
 				return err
@@ -134,7 +130,6 @@ func Agg(a *console.Console) *cobra.Command {
 		"only the `N` groups with the greatest values of the first aggregate, greatest first, NULLs last")
 	flags.AsOf(c, &at)
 	flags.Where(c, &expressions)
-	flags.Format(c, &format)
 	flags.Explain(c, &explain)
 	return c
 }

@@ -13,76 +13,73 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 )
 
 // Count is the verb "oribi table count".
 func Count(a *console.Console) *cobra.Command {
-	var at, by, distinct, format string
+	var at, by, distinct string
 	var expressions []string
 	var explain bool
-	c := verb.New(a, "count DIR NAME", "Print the number of rows", func(cmd *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
-		state, err := flags.ParseAsOf(cmd.Context(), at)
-		if err != nil {
-			return err
-		}
-		if cmd.Flags().Changed("by") && cmd.Flags().Changed("distinct") {
-			return exit.Usage(errors.New("--by counts rows, and --distinct values: give one of them"))
-		}
-		return access.WithTable(args[0], args[1], access.Reading, func(t *oribi.Table) error {
-			where, err := flags.WhereOption(t.Schema(), expressions)
+	c := verb.Printing(a, "count DIR NAME", "Print the number of rows",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
+			state, err := flags.ParseAsOf(cmd.Context(), at)
 			if err != nil {
 				return err
 			}
-			e := flags.Explanation(explain)
-			if cmd.Flags().Changed("by") {
-				column, err := flags.Chosen(t.Schema(), "by", []string{by}, true)
+			if cmd.Flags().Changed("by") && cmd.Flags().Changed("distinct") {
+				return exit.Usage(errors.New("--by counts rows, and --distinct values: give one of them"))
+			}
+			return access.WithTable(args[0], args[1], access.Reading, func(t *oribi.Table) error {
+				where, err := flags.WhereOption(t.Schema(), expressions)
 				if err != nil {
 					return err
 				}
-				values, err := countValues(cmd.Context(), t, column[0].Name, state, where, oribi.Explain(e))
+				e := flags.Explanation(explain)
+				if cmd.Flags().Changed("by") {
+					column, err := flags.Chosen(t.Schema(), "by", []string{by}, true)
+					if err != nil {
+						return err
+					}
+					values, err := countValues(cmd.Context(), t, column[0].Name, state, where, oribi.Explain(e))
+					if err == nil {
+						err = printGroups(a, values, form)
+					}
+					if err != nil {
+						return err
+					}
+					flags.PrintExplanation(a, e)
+					return nil
+				}
+				var n int64
+				if cmd.Flags().Changed("distinct") {
+					column, err := flags.Chosen(t.Schema(), "distinct", []string{distinct}, true)
+					if err != nil {
+						return err
+					}
+					if n, err = countDistinct(cmd.Context(), t, column[0].Name, state, where,
+						oribi.Explain(e)); err != nil {
+						return err
+					}
+				} else {
+					n, err = t.Count(cmd.Context(), state, where, oribi.Workers(0), oribi.Explain(e))
+				}
 				if err == nil {
-					err = printGroups(a, values, form)
+					err = a.Printf("%d\n", n)
 				}
 				if err != nil {
 					return err
 				}
 				flags.PrintExplanation(a, e)
 				return nil
-			}
-			var n int64
-			if cmd.Flags().Changed("distinct") {
-				column, err := flags.Chosen(t.Schema(), "distinct", []string{distinct}, true)
-				if err != nil {
-					return err
-				}
-				if n, err = countDistinct(cmd.Context(), t, column[0].Name, state, where,
-					oribi.Explain(e)); err != nil {
-					return err
-				}
-			} else {
-				n, err = t.Count(cmd.Context(), state, where, oribi.Workers(0), oribi.Explain(e))
-			}
-			if err == nil {
-				err = a.Printf("%d\n", n)
-			}
-			if err != nil {
-				return err
-			}
-			flags.PrintExplanation(a, e)
-			return nil
+			})
 		})
-	})
 	flags.AsOf(c, &at)
 	flags.Where(c, &expressions)
 	c.Flags().StringVar(&by, "by", "", "count the rows of each value of this `column`, most frequent first")
 	c.Flags().StringVar(&distinct, "distinct", "",
 		"print how many different values this `column` has; NULL is not counted")
-	flags.Format(c, &format)
 	flags.Explain(c, &explain)
 	return c
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/access"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/distinct"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
@@ -26,12 +25,7 @@ import (
 
 // List is the verb "oribi table list".
 func List(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "list DIR", "List tables", func(_ *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
+	return verb.Printing(a, "list DIR", "List tables", func(_ *cobra.Command, args []string, form output.Format) error {
 		return access.WithStore(args[0], access.Reading, func(store *oribi.Store) error {
 			tables := store.Tables()
 			b := batch.New([]schema.Column{{Name: "table", Type: schema.String}, {Name: "rows", Type: schema.Int64},
@@ -49,8 +43,6 @@ func List(a *console.Console) *cobra.Command {
 			return a.PrintBatch(b, form, "bytes")
 		})
 	})
-	flags.Format(c, &format)
-	return c
 }
 
 // described is the output of describe for a table.
@@ -67,15 +59,10 @@ func expiresOf(p oribi.Properties) schemafile.Expires {
 
 // Describe is the verb "oribi table describe".
 func Describe(a *console.Console) *cobra.Command {
-	var format string
 	var stats bool
-	c := verb.New(a, "describe DIR NAME",
+	c := verb.Printing(a, "describe DIR NAME",
 		"Print a table's schema, in the format that table create reads, or its statistics",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			return access.WithTable(args[0], args[1], access.Reading, func(t *oribi.Table) error {
 				switch {
 				case stats:
@@ -89,7 +76,6 @@ func Describe(a *console.Console) *cobra.Command {
 				return err
 			})
 		})
-	flags.Format(c, &format)
 	c.Flags().BoolVar(&stats, "stats", false,
 		"print column statistics instead: nulls, minimum, maximum, approximate distinct values, and bytes on disk; "+
 			"reads all rows")
@@ -104,9 +90,7 @@ func describeTable(a *console.Console, t *oribi.Table) error {
 	}
 	p := t.Properties()
 	f := console.Fields{}
-	f.Text("table", t.Name())
-	f.Plain("rows", stats.LiveRows)
-	f.Plain("rowsets", stats.RowSets)
+	f.Add("table", t.Name(), "rows", stats.LiveRows, "rowsets", stats.RowSets)
 	f.Plain("on disk", figures.Size(stats.Bytes))
 	f.Plain("in memory", figures.Size(stats.MemBytes))
 	f.Text("history", when.FormatAge(p.History))

@@ -25,13 +25,8 @@ import (
 
 // History is the verb "oribi table history".
 func History(a *console.Console) *cobra.Command {
-	var format string
-	c := verb.New(a, "history DIR NAME KEY", "Print all versions of a row, newest first",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	return verb.Printing(a, "history DIR NAME KEY", "Print all versions of a row, newest first",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			return access.WithTable(args[0], args[1], access.Reading, func(t *oribi.Table) error {
 				s := t.Schema()
 				key, err := cell.Key(s, args[2], false)
@@ -41,8 +36,6 @@ func History(a *console.Console) *cobra.Command {
 				return PrintVersions(a, form, s, t.History(cmd.Context(), key))
 			})
 		})
-	flags.Format(c, &format)
-	return c
 }
 
 // PrintVersions prints the versions of a row.
@@ -84,15 +77,12 @@ func PrintVersions(
 
 // Diff is the verb "oribi table diff".
 func Diff(a *console.Console) *cobra.Command {
-	var format, from, to string
-	c := verb.New(a, "diff DIR NAME", "Print the rows that differ between two timestamps",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	var from, to string
+	c := verb.Printing(a, "diff DIR NAME", "Print the rows that differ between two timestamps",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			now := time.Now()
 			var ts [2]mvcc.Timestamp
+			var err error
 			for i, flag := range [2]struct{ name, word string }{{"from", from}, {"to", to}} {
 				if ts[i], err = when.ParseState(flag.word, now); err != nil {
 					return exit.Usage(fmt.Errorf("--%s: %w", flag.name, err))
@@ -114,12 +104,9 @@ func Diff(a *console.Console) *cobra.Command {
 				return diff(cmd.Context(), a, store, t, ts[0], ts[1], form)
 			})
 		})
-	flags.Format(c, &format)
 	flags.Time(c, &from, "from", "", "the earlier state")
 	flags.Time(c, &to, "to", "latest", "the later state")
-	if err := c.MarkFlagRequired("from"); err != nil {
-		panic(err) // impossible: the flag exists
-	}
+	verb.Require(c, "from")
 	return c
 }
 
@@ -168,8 +155,8 @@ func diff(
 // printEnds prints the two states that a diff compares.
 func printEnds(a *console.Console, from, to mvcc.Timestamp) error {
 	var f console.Fields
-	f.Text("from", fmt.Sprintf("%s (%d)", flags.ClockTime(from), from))
-	f.Text("to", fmt.Sprintf("%s (%d)", flags.ClockTime(to), to))
+	f.Add("from", fmt.Sprintf("%s (%d)", flags.ClockTime(from), from),
+		"to", fmt.Sprintf("%s (%d)", flags.ClockTime(to), to))
 	if err := a.PrintFields(&f, output.Table); err != nil {
 		return err
 	}

@@ -25,14 +25,10 @@ import (
 
 // Layout is the verb "oribi table layout".
 func Layout(a *console.Console) *cobra.Command {
-	var format, svg string
+	var svg string
 	var f flags.Policy
-	c := verb.New(a, "layout DIR NAME", "Print where a table's rowsets are in the key space, one line per rowset",
-		func(cmd *cobra.Command, args []string) error {
-			form, err := a.Format(format)
-			if err != nil {
-				return err
-			}
+	c := verb.Printing(a, "layout DIR NAME", "Print where a table's rowsets are in the key space, one line per rowset",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
 			if svg == "" && (f.Name != "" || cmd.Flags().Changed("budget")) {
 				return exit.Usage(errors.New("--policy and --budget need --svg"))
 			}
@@ -49,7 +45,6 @@ func Layout(a *console.Console) *cobra.Command {
 				return drawLayout(t, svg, &f)
 			})
 		})
-	flags.Format(c, &format)
 	c.Flags().StringVar(&svg, "svg", "", "draw the rowsets to this new file instead")
 	c.Flags().StringVar(&f.Name, "policy", "",
 		"policy whose next pick --svg marks: none, overlap (the default), budgeted, tiered, or leveled")

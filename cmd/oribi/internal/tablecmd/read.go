@@ -24,7 +24,7 @@ func Scan(a *console.Console) *cobra.Command {
 	c := verb.New(a, "scan DIR NAME", "Print rows", func(cmd *cobra.Command, args []string) error {
 		return scan(a, cmd, args, &f, format)
 	})
-	flags.Format(c, &format)
+	verb.FormatFlag(c, &format)
 	flags.AsOf(c, &f.AsOf)
 	f.Add(c)
 	c.Flags().BoolVar(&f.Desc, "desc", false,
@@ -113,37 +113,33 @@ func printRows(a *console.Console, scan *oribi.Scan, form output.Format, columns
 // Get is the verb "oribi table get".
 func Get(a *console.Console) *cobra.Command {
 	var list []string
-	var format, at string
-	c := verb.New(a, "get DIR NAME KEY", "Print one row", func(cmd *cobra.Command, args []string) error {
-		form, err := a.Format(format)
-		if err != nil {
-			return err
-		}
-		state, err := flags.ParseAsOf(cmd.Context(), at)
-		if err != nil {
-			return err
-		}
-		return access.WithTable(args[0], args[1], access.Reading, func(t *oribi.Table) error {
-			columns, err := flags.Chosen(t.Schema(), "columns", list, cmd.Flags().Changed("columns"))
+	var at string
+	c := verb.Printing(a, "get DIR NAME KEY", "Print one row",
+		func(cmd *cobra.Command, args []string, form output.Format) error {
+			state, err := flags.ParseAsOf(cmd.Context(), at)
 			if err != nil {
 				return err
 			}
-			key, err := cell.Key(t.Schema(), args[2], false)
-			if err != nil {
-				return exit.Usage(fmt.Errorf("key: %w", err))
-			}
-			_, cells, err := t.GetCells(cmd.Context(), key, state, oribi.Columns(flags.Names(columns)...))
-			if err != nil {
-				return err
-			}
-			b := batch.New(columns, 1)
-			for i, cell := range cells {
-				b.Columns[i].SetCell(0, cell)
-			}
-			return a.PrintBatch(b, form)
+			return access.WithTable(args[0], args[1], access.Reading, func(t *oribi.Table) error {
+				columns, err := flags.Chosen(t.Schema(), "columns", list, cmd.Flags().Changed("columns"))
+				if err != nil {
+					return err
+				}
+				key, err := cell.Key(t.Schema(), args[2], false)
+				if err != nil {
+					return exit.Usage(fmt.Errorf("key: %w", err))
+				}
+				_, cells, err := t.GetCells(cmd.Context(), key, state, oribi.Columns(flags.Names(columns)...))
+				if err != nil {
+					return err
+				}
+				b := batch.New(columns, 1)
+				for i, cell := range cells {
+					b.Columns[i].SetCell(0, cell)
+				}
+				return a.PrintBatch(b, form)
+			})
 		})
-	})
-	flags.Format(c, &format)
 	flags.AsOf(c, &at)
 	c.Flags().StringSliceVar(&list, "columns", nil, "columns to print, in this order (default: all)")
 	return c

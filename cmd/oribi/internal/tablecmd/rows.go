@@ -272,9 +272,7 @@ func Restore(a *console.Console) *cobra.Command {
 			})
 		})
 	flags.Time(c, &to, "to", "", "restore the rows of this time")
-	if err := c.MarkFlagRequired("to"); err != nil {
-		panic(err) // the flag exists: it was defined in the line above
-	}
+	verb.Require(c, "to")
 	f.add(c)
 	return c
 }

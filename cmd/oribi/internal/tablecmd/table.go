@@ -47,9 +47,7 @@ func Create(a *console.Console) *cobra.Command {
 	c.Flags().StringVar(&file, "schema", "", "file with the schema, JSON; - is stdin")
 	c.Flags().StringVar(&history, "history", "",
 		"how long old versions are kept: forever, 7d, 15m (default: what the schema says, else the store)")
-	if err := c.MarkFlagRequired("schema"); err != nil {
-		panic(err) // the flag exists: it was defined three lines above
-	}
+	verb.Require(c, "schema")
 	return c
 }
 
@@ -129,7 +127,7 @@ func Compact(a *console.Console) *cobra.Command {
 		"merge rowsets; apply deltas to the base files (major); merge delta files (minor);\n"+
 			"remove expired history (undo-gc); rewrite columns to take less space (recompress)")
 	f.Add(c)
-	flags.Format(c, &format)
+	verb.FormatFlag(c, &format)
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/access"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 )
 
 type Completer = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
@@ -76,6 +77,36 @@ func New(a *console.Console, use, short string, run func(cmd *cobra.Command, arg
 			a.Started = true
 			return run(cmd, args)
 		}}
+}
+
+// Printing makes a verb with the flag --format, whose output has the form that run receives.
+func Printing(
+	a *console.Console, use, short string, run func(cmd *cobra.Command, args []string, form output.Format) error,
+) *cobra.Command {
+	var format string
+	c := New(a, use, short, func(cmd *cobra.Command, args []string) error {
+		form, err := a.Format(format)
+		if err != nil {
+			return err
+		}
+		return run(cmd, args, form)
+	})
+	FormatFlag(c, &format)
+	return c
+}
+
+// FormatFlag adds the flag that chooses the form of output.
+func FormatFlag(c *cobra.Command, format *string) {
+	c.Flags().StringVar(format, "format", "", "table, csv, jsonl or json (default: table on a terminal, else jsonl)")
+}
+
+// Require makes flags required, which the command must have.
+func Require(c *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		if err := c.MarkFlagRequired(flag); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // SeeHelp adds the command that prints the help.
