@@ -120,6 +120,69 @@ var fileFloors = map[string][]string{
 		"repository",
 		"create prune restore",
 	},
+	"cmd/oribi/internal/access": {
+		"access",
+		"open",
+		"glance",
+	},
+	"cmd/oribi/internal/carboncmd": {
+		"carbonfilter",
+		"carbondata",
+		"carbonform carboninfo",
+		"carbonwrite",
+	},
+	"cmd/oribi/internal/cli": {
+		"apply examples time tree",
+		"complete topics wait",
+		"help",
+		"cli",
+	},
+	"cmd/oribi/internal/console": {
+		"console interrupt terminal unpack",
+		"format output pack progress",
+		"fields objects records stream",
+	},
+	"cmd/oribi/internal/exportcmd": {
+		"job",
+		"exportcarbon exporthfile exporttext",
+		"exportarrow",
+		"export",
+	},
+	"cmd/oribi/internal/filecmd": {
+		"annotate cfileinfo cfilewrite",
+		"bloomfile cfile deltafile",
+	},
+	"cmd/oribi/internal/flags": {
+		"flags policy where",
+		"select",
+	},
+	"cmd/oribi/internal/hfilecmd": {
+		"hfile hfilewrite",
+		"hfileseek",
+		"hfileinfo",
+	},
+	"cmd/oribi/internal/kuducmd": {
+		"kudu",
+		"kuduhandover kuduimport kuduverify",
+	},
+	"cmd/oribi/internal/kvcmd": {
+		"kv pairload",
+		"kvload",
+	},
+	"cmd/oribi/internal/loadcmd": {
+		"input loadhints",
+		"loadarrow loadcarbon",
+		"loadcolumnar",
+		"load",
+	},
+	"cmd/oribi/internal/storecmd": {
+		"care inspect storedu storedump",
+		"store",
+	},
+	"cmd/oribi/internal/tablecmd": {
+		"agg alter describe extract history layout order rename row table",
+		"count read rows",
+	},
 	"cmd/oribi/internal/output": {
 		"csv fit width",
 		"table",

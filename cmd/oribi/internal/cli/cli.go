@@ -168,3 +168,12 @@ func noun(a *console.Console, name, short string, verbs ...*cobra.Command) *cobr
 	c.AddCommand(verbs...)
 	return c
 }
+
+// Examples returns the examples of all verbs, by command; an entry is empty if a verb has none.
+func Examples() map[string]string {
+	list := map[string]string{}
+	for _, verb := range leaves(commands(new(console.Console))) {
+		list[verb.CommandPath()] = examples[verb.CommandPath()]
+	}
+	return list
+}

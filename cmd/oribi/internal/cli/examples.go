@@ -1,7 +1,5 @@
 package cli
 
-import "github.com/oribi-db/oribi/cmd/oribi/internal/console"
-
 // examples are the commands that the help of each verb shows, one sh command each. They run in a
 // directory with a store S made by "oribi demo S", a schema file, rows to apply, a folder F with
 // the table's rowsets as loose files, and the directory K of a Kudu server. A test runs them there.
@@ -88,13 +86,4 @@ var examples = map[string]string{
 	"oribi demo":              `oribi demo NEW`,
 	"oribi completion":        `oribi completion bash > oribi.bash`,
 	"oribi version":           `oribi version`,
-}
-
-// Examples returns the examples of all verbs, by command; an entry is empty if a verb has none.
-func Examples() map[string]string {
-	list := map[string]string{}
-	for _, verb := range leaves(commands(new(console.Console))) {
-		list[verb.CommandPath()] = examples[verb.CommandPath()]
-	}
-	return list
 }

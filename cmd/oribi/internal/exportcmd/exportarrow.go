@@ -15,9 +15,6 @@ import (
 	"github.com/oribi-db/oribi/internal/newfile"
 )
 
-// arrowExportFlags are the flags of "table export" that are for Parquet.
-type arrowExportFlags struct{ compression string }
-
 // parquetExportNames are the names of these flags.
 var parquetExportNames = []string{"compression"}
 

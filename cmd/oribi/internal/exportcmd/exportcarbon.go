@@ -12,19 +12,11 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/carbondata"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/carboncmd"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbontable"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/schema"
 )
-
-// carbonExportFlags are the flags of "table export" that are for CarbonData.
-type carbonExportFlags struct {
-	form  carboncmd.Form
-	round bool
-	long  []string
-}
 
 // carbonExportNames are the names of these flags.
 var carbonExportNames = []string{"sort-columns", "inverted-index", "compressor", "page-rows",

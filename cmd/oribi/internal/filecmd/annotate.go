@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/loose"
 )
@@ -42,4 +44,26 @@ func printAnnotated(
 		}
 		return verifyCFile(&block.Memory{Bytes: data})
 	})
+}
+
+// verifyCFile checks a file. A file of raw cblocks can only be a bloom file.
+func verifyCFile(src block.Source) error {
+	r, err := cfile.Open(src, cfile.ReaderOptions{Arrays: true})
+	if err != nil {
+		return err
+	}
+	if err := r.Verify(); err != nil || !isRaw(r) {
+		return err
+	}
+	b, err := bloom.Open(src, cfile.ReaderOptions{})
+	if err != nil {
+		return err
+	}
+	return b.Verify()
+}
+
+// isRaw reports whether a file has cblocks but no rows, as bloom files have.
+func isRaw(r *cfile.Reader) bool {
+	bs, err := r.BlockPointers()
+	return err == nil && r.Rows() == 0 && len(bs) > 0
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/advise"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
@@ -157,12 +156,6 @@ func target(t schema.Type, text string) ([]byte, error) {
 	return celltext.FromNumber([]byte{}, &column, text)
 }
 
-// isRaw reports whether a file has cblocks but no rows, as bloom files have.
-func isRaw(r *cfile.Reader) bool {
-	bs, err := r.BlockPointers()
-	return err == nil && r.Rows() == 0 && len(bs) > 0
-}
-
 // cblockColumns are the columns of the output of "cfile blocks".
 var cblockColumns = []schema.Column{
 	{Name: "kind", Type: schema.String}, {Name: "offset", Type: schema.Int64}, {Name: "size", Type: schema.Int64},
@@ -231,22 +224,6 @@ func CFileVerify(a *console.Console) *cobra.Command {
 			}
 			return a.Printf("ok\n")
 		})
-}
-
-// verifyCFile checks a file. A file of raw cblocks can only be a bloom file.
-func verifyCFile(src block.Source) error {
-	r, err := cfile.Open(src, cfile.ReaderOptions{Arrays: true})
-	if err != nil {
-		return err
-	}
-	if err := r.Verify(); err != nil || !isRaw(r) {
-		return err
-	}
-	b, err := bloom.Open(src, cfile.ReaderOptions{})
-	if err != nil {
-		return err
-	}
-	return b.Verify()
 }
 
 // adviceColumns are the columns of the output of "cfile advise".

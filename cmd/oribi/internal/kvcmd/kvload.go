@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,9 +25,6 @@ import (
 	"github.com/oribi-db/oribi/hfile"
 	"github.com/oribi-db/oribi/kv"
 )
-
-// pairs are the keys and values of an input.
-type pairs = iter.Seq2[kv.Pair, error]
 
 // Load is the verb "oribi kv load".
 func Load(a *console.Console) *cobra.Command {

@@ -192,3 +192,6 @@ func (l *pairLoader) putAll(ctx context.Context) error {
 	}
 	return commit()
 }
+
+// pairs are the keys and values of an input.
+type pairs = iter.Seq2[kv.Pair, error]

@@ -32,18 +32,6 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Flags are the flags of "table load".
-type Flags struct {
-	format, delimiter, mode, skipBad string
-	noHeader, create, dryRun, exact  bool
-	columns, header, key, types      []string
-	where                            []string
-	batch, cellLimit                 int
-
-	columnar      *columnarFormat // of the input; nil if it is text
-	columnarFlags columnarFlags
-}
-
 // Load is the verb "oribi table load".
 func Load(a *console.Console) *cobra.Command {
 	var f Flags
@@ -347,20 +335,6 @@ func loadTarget(store *oribi.Store, name string) (*oribi.Table, error) {
 		err = exit.WithHelp(err, "to create the table from the file: --create --key COLUMN")
 	}
 	return t, err
-}
-
-// Input is a file that is loaded. It shows how much of it has been read.
-type Input struct {
-	io.Reader
-	console *console.Console
-	name    string
-	file    io.Closer
-	Bar     *progress.Bar
-
-	Whole bool // a file, not a stream
-	empty bool // it has no rows; set by inferText
-
-	columnar *columnar // instead of Reader; nil if the input is text
 }
 
 func Open(ctx context.Context, a *console.Console, f *Flags, o *load.Options) (*Input, error) {

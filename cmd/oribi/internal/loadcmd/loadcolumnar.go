@@ -1,7 +1,6 @@
 package loadcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,25 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
-	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
-
-// columnarFormat is a format of input that has types and comes in record batches.
-type columnarFormat struct {
-	name     string
-	suffixes []string // of files
-	stream   bool     // stdin and .gz files are read, too
-	open     func(ctx context.Context, a *console.Console, f *Flags, o *load.Options) (*Input, error)
-}
-
-// parquetName is the name of Parquet among them.
-const parquetName = "Parquet"
 
 // columnarFormats are these formats, by their names in --input-format.
 var columnarFormats = map[string]*columnarFormat{
@@ -84,9 +68,6 @@ func formatOfFile(file string) string {
 	return ""
 }
 
-// columnarFlags are the flags of "table load" that are for formats with types.
-type columnarFlags struct{ round, skipUnsupported bool }
-
 func (f *columnarFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.round, "round", false, "of Parquet and Arrow: round times in nanoseconds down to microseconds")
 	c.Flags().BoolVar(&f.skipUnsupported, "skip-unsupported", false,
@@ -107,25 +88,6 @@ func (f *columnarFlags) check(format *columnarFormat, given func(flag string) bo
 		return exit.Usage(fmt.Errorf("--round is for Parquet and Arrow, not for %s", name))
 	}
 	return nil
-}
-
-// noteLeftOut prints the note about a column that is not loaded.
-func noteLeftOut(stderr io.Writer, column, why string) {
-	fmt.Fprintf(stderr, "note: column %q is left out: %s\n", celltext.Printable(column), why)
-}
-
-// unsupportedColumn is the error of a column that a table cannot have.
-func unsupportedColumn(name, column, why string) error {
-	return exit.WithHelp(exit.With(exit.Failed, fmt.Errorf("%s: column %q: %s", name, column, why)),
-		"to load the other columns: --skip-unsupported, or --columns with their names")
-}
-
-// columnar describes the columns of a columnar input.
-type columnar struct {
-	columns []schema.Column // that are loaded
-	key     []string        // the key columns that the input names, if it does
-	// the definition of the table that was exported; nil if the input has only rows
-	table *schemafile.Table
 }
 
 // exact reports whether a table that is created gets the whole definition of the exported table.
