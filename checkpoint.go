@@ -7,11 +7,11 @@ import (
 	"github.com/oribi-db/oribi/storeinfo"
 )
 
-// CopyResult is a store that Checkpoint, WriteImage or Salvage has made.
+// CopyResult is a store that Checkpoint, WriteImage, or package salvage has made.
 type CopyResult = storeinfo.CopyResult
 
-// Progress is called repeatedly while Checkpoint, WriteImage, or Verify runs, with the number of
-// bytes that are done and the number of all. A nil Progress has no effect.
+// Progress is called repeatedly while Checkpoint, WriteImage, Verify, or salvage.Run runs, with the
+// number of bytes that are done and the number of all. A nil Progress has no effect.
 type Progress func(done, total int64)
 
 // advance calls each of progress.

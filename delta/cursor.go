@@ -60,7 +60,7 @@ func (c *cursor) move(row uint64) error {
 	}
 	// The deltas of row, if it has deltas, begin in the last cblock whose first delta has a smaller
 	// row, or in the next one. Keys within one row need not ascend, so the index cannot say more.
-	c.key = appendKey(c.key[:0], uint32(row), mvcc.Min)
+	c.key = AppendKey(c.key[:0], uint32(row), mvcc.Min)
 	i, err := c.file.cells.FindData(c.key)
 	if err != nil {
 		return c.file.wrap(err)

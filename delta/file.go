@@ -21,16 +21,13 @@ type File struct {
 	size  int64
 	long  bool // changes are long, and there is a cache to keep them: see longCell
 
-	src  block.Source
-	opts cfile.ReaderOptions
-
 	bounds atomic.Pointer[[]cblockBounds] // of the data cblocks; nil before the first read
 }
 
 // OpenFile opens a delta file. src must stay open while the File is in use. Errors: ErrUnsupported
 // for a file without value index or statistics; ErrCorrupt.
 func OpenFile(src block.Source, o cfile.ReaderOptions) (*File, error) {
-	f := &File{ID: src.ID(), size: src.Size(), src: src, opts: o}
+	f := &File{ID: src.ID(), size: src.Size()}
 	var err error
 	if f.cells, err = cfile.Open(src, o); err != nil {
 		return nil, fmt.Errorf("delta: %w", err)

@@ -103,7 +103,7 @@ func wideStats(t fataler) []byte {
 }
 
 func TestOpenRefusesOtherFiles(t *testing.T) {
-	cell := append(appendKey(nil, 1, 1), drop()...)
+	cell := append(AppendKey(nil, 1, 1), drop()...)
 	alter := func(f func(*cfile.WriterOptions)) cfile.WriterOptions {
 		o := craftOptions()
 		f(&o)
@@ -138,12 +138,12 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 
 // TestEveryReaderReportsBadCells writes damage that no checksum detects after a valid delta.
 func TestEveryReaderReportsBadCells(t *testing.T) {
-	good := func(row uint32, list string) []byte { return append(appendKey(nil, row, 5), unhex(t, list)...) }
+	good := func(row uint32, list string) []byte { return append(AppendKey(nil, row, 5), unhex(t, list)...) }
 	for name, bad := range map[string][]byte{
 		"empty":                            {},
 		"no timestamp":                     {2},
 		"row beyond 32 bits":               unhex(t, "fc 01 00 00 00 00 05 02"),
-		"no list":                          appendKey(nil, 2, 5),
+		"no list":                          AppendKey(nil, 2, 5),
 		"unknown kind":                     good(2, "04"),
 		"trailing bytes after a delete":    good(2, "02 00"),
 		"update of nothing":                good(2, "01"),
@@ -189,7 +189,7 @@ func TestEveryReaderReportsBadCells(t *testing.T) {
 // in the order of undos, and reads each file as both. Windows search for the first change that does
 // not apply.
 func TestWindowsReportChangesOutOfOrder(t *testing.T) {
-	at := func(ts mvcc.Timestamp) []byte { return append(appendKey(nil, 3, ts), setInt(11, 1)...) }
+	at := func(ts mvcc.Timestamp) []byte { return append(AppendKey(nil, 3, ts), setInt(11, 1)...) }
 	redos := openFile(t, craft(t, craftOptions(), wideStats(t), at(5), at(6)))
 	undos := openFile(t, craft(t, craftOptions(), wideStats(t), at(6), at(5)))
 	for _, c := range []struct {
@@ -216,7 +216,7 @@ func TestEveryReaderReportsBadArrays(t *testing.T) {
 	set := func(row uint32, cell string) []byte {
 		list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11,
 			append([]byte{}, unhex(t, cell)...))
-		return append(appendKey(nil, row, 5), list...)
+		return append(AppendKey(nil, row, 5), list...)
 	}
 	for cell, whole := range map[string]bool{"01 00 01 07 00": true, "00 00": true, "": false, "01": false,
 		"01 00 03 07 00": false,
@@ -245,7 +245,7 @@ func TestVerifyComparesWithStatistics(t *testing.T) {
 	cells := make([][]byte, len(deltas))
 	whole := emptyStats()
 	for i, d := range deltas {
-		cells[i] = append(appendKey(nil, d.Row, d.TS), d.List...)
+		cells[i] = append(AppendKey(nil, d.Row, d.TS), d.List...)
 		whole.add(d.TS, d.List)
 	}
 	for name, alter := range map[string]func(*Stats){
@@ -407,9 +407,9 @@ func FuzzCell(f *testing.F) {
 	f.Add([]byte{0xfb, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	fuzztest.Run(f, func(t *testing.T, cell []byte) {
 		cell = append([]byte{}, cell...) // nil would be NULL, which a delta file cannot have
-		file := openFile(t, craft(t, craftOptions(), wideStats(t), append(appendKey(nil, 1, 1), drop()...), cell))
+		file := openFile(t, craft(t, craftOptions(), wideStats(t), append(AppendKey(nil, 1, 1), drop()...), cell))
 		tracker := &Tracker{Schema: testSchema, Undo: []*File{file}, Redo: []*File{file}}
-		d, parsed := parseDelta(cell)
+		d, parsed := Parse(cell)
 		good := parsed == nil && d.List.Check(testSchema) == nil
 		w := tracker.NewWindow(mvcc.Everything)
 		err := w.Prepare(0, 4096)

@@ -22,7 +22,7 @@ import (
 func FuzzFile(f *testing.F) {
 	cells := func(deltas ...change.Delta) (b []byte) {
 		for _, d := range deltas {
-			cell := append(appendKey(nil, d.Row, d.TS), d.List...)
+			cell := append(AppendKey(nil, d.Row, d.TS), d.List...)
 			b = append(append(b, byte(len(cell))), cell...)
 		}
 		return b

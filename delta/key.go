@@ -29,8 +29,9 @@ const (
 	keyBytes    = 5 + 9            // maximum length of a delta key
 )
 
-// appendKey appends a delta key.
-func appendKey(dst []byte, row uint32, ts mvcc.Timestamp) []byte {
+// AppendKey appends the key of a change, with which its cell in a delta file begins. The value index
+// of the file has such keys.
+func AppendKey(dst []byte, row uint32, ts mvcc.Timestamp) []byte {
 	dst = coding.AppendOrderedUvarint(dst, uint64(row))
 	return coding.AppendOrderedUvarint(dst, uint64(ts))
 }
@@ -57,8 +58,8 @@ func parseRow(cell []byte) (row uint32, n int, err error) {
 	return uint32(r), n, nil
 }
 
-// parseDelta parses a cell. The list aliases it and is not checked. Errors: ErrCorrupt.
-func parseDelta(cell []byte) (change.Delta, error) {
+// Parse parses a cell of a delta file. The list aliases it and is not checked. Errors: ErrCorrupt.
+func Parse(cell []byte) (change.Delta, error) {
 	row, ts, n, err := parseKey(cell)
 	if err != nil {
 		return change.Delta{}, err

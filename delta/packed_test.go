@@ -87,7 +87,7 @@ func TestParsedBlockHasTheDeltas(t *testing.T) {
 				d.List = drop()
 			}
 			deltas = append(deltas, d)
-			cells = append(cells, append(appendKey(nil, d.Row, d.TS), d.List...))
+			cells = append(cells, append(AppendKey(nil, d.Row, d.TS), d.List...))
 		}
 		b, _ := must.Get2(parseBlock(reused, cells, testSchema))(t)
 		sameDeltas(t, "parsed", slices.Collect(b.entriesOf(0, b.entries)), deltas)

@@ -96,7 +96,7 @@ func (p *parser) findNonUpdates(b *deltaBlock) {
 func (p *parser) take(b *deltaBlock, cells [][]byte) error {
 	last, lastTS := uint32(0), uint64(0)
 	for i, cell := range cells {
-		d, err := parseDelta(cell)
+		d, err := Parse(cell)
 		if err != nil {
 			return err
 		}

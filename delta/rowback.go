@@ -80,7 +80,7 @@ func (f *File) rowsOf(at int) ([]uint32, error) {
 func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema,
 	use func(d change.Delta) bool) error {
 	var buf [keyBytes]byte
-	hi, err := f.cells.FindData(appendKey(buf[:0], row, mvcc.Max))
+	hi, err := f.cells.FindData(AppendKey(buf[:0], row, mvcc.Max))
 	if err == nil && hi >= 0 {
 		err = f.rowBackFrom(hi, row, snap, undo, s, use)
 	}
@@ -173,7 +173,7 @@ func deltaAt(b cfile.Cells, i int) (change.Delta, error) {
 	if err != nil {
 		return change.Delta{}, err
 	}
-	return parseDelta(cell)
+	return Parse(cell)
 }
 
 // position is the end of the changes of a row that apply to a snapshot. In a file of redos and in
@@ -227,7 +227,7 @@ func (p *position) block(hi int) (int, error) {
 	// The row begins in cblock lo or in the next one, and all cblocks from there to hi begin with
 	// it.
 	var buf [keyBytes]byte
-	lo, err := p.f.cells.FindData(appendKey(buf[:0], p.row, mvcc.Min))
+	lo, err := p.f.cells.FindData(AppendKey(buf[:0], p.row, mvcc.Min))
 	for lo = max(lo, 0); hi-lo > 1 && err == nil; {
 		mid := int(uint(lo+hi) >> 1)
 		if behind, err = p.begins(mid); behind {

@@ -65,25 +65,25 @@ func TestDeltaKeyExamples(t *testing.T) {
 		{70000, 0x60a24181e4000000, "fa 01 11 70 ff 60 a2 41 81 e4 00 00 00"},
 		{1<<32 - 1, mvcc.Max, "fb ff ff ff ff ff ff ff ff ff ff ff ff ff"},
 	} {
-		key := appendKey(nil, c.row, c.ts)
+		key := AppendKey(nil, c.row, c.ts)
 		if !bytes.Equal(key, unhex(t, c.bytes)) {
 			t.Errorf("key (%d, %x): % x, want %s", c.row, uint64(c.ts), key, c.bytes)
 		}
-		d, err := parseDelta(append(key, 2))
+		d, err := Parse(append(key, 2))
 		if err != nil || d.Row != c.row || d.TS != c.ts || !bytes.Equal(d.List, []byte{2}) {
 			t.Errorf("cell % x 02 is %+v, %v", key, d, err)
 		}
 		for n := range key {
-			if _, err := parseDelta(key[:n]); !errors.Is(err, fault.ErrCorrupt) {
+			if _, err := Parse(key[:n]); !errors.Is(err, fault.ErrCorrupt) {
 				t.Errorf("key cut to % x: %v, want ErrCorrupt", key[:n], err)
 			}
 		}
 	}
-	d, err := parseDelta(unhex(t, "05 07 01 0b 05 05 00 00 00"))
+	d, err := Parse(unhex(t, "05 07 01 0b 05 05 00 00 00"))
 	if err != nil || d.Row != 5 || d.TS != 7 || !bytes.Equal(d.List, setInt(11, 5)) {
 		t.Errorf("the example of a cell: %+v, %v", d, err)
 	}
-	if _, err := parseDelta(unhex(t, "fc 01 00 00 00 00 07 02")); !errors.Is(err, fault.ErrCorrupt) {
+	if _, err := Parse(unhex(t, "fc 01 00 00 00 00 07 02")); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("row 2^32: %v, want ErrCorrupt", err)
 	}
 }

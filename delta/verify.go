@@ -86,7 +86,7 @@ func Dump(w io.Writer, data []byte) error {
 }
 
 func dumpDelta(out *dump.Writer, d change.Delta) {
-	key := appendKey(nil, d.Row, d.TS)
+	key := AppendKey(nil, d.Row, d.TS)
 	out.Section("row %d at %d: %s", d.Row, uint64(d.TS), d.List.Kind())
 	defer out.End()
 	out.Field(0, key, "delta key")

@@ -77,7 +77,7 @@ func (w *Writer) Append(d change.Delta) error {
 	w.stats.add(d.TS, d.List)
 
 	start := len(w.buf)
-	w.buf = appendKey(w.buf, d.Row, d.TS)
+	w.buf = AppendKey(w.buf, d.Row, d.TS)
 	w.buf = append(w.buf, d.List...)
 	// If buf is reallocated as it grows, earlier cells stay in the old memory.
 	w.cells.Bytes = append(w.cells.Bytes, w.buf[start:len(w.buf):len(w.buf)])

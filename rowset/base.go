@@ -112,6 +112,13 @@ func (b *BaseReader) read(w baseWindow, i int, from batch.Ordinal, n int) error 
 	return err
 }
 
+// ReadCells sets v to exactly n cells of column col, by its index in the schema. They are cells
+// [from, from+n) of a file of the column that r reads. Errors: ErrCorrupt, also for a file with
+// fewer cells.
+func (d *DiskRowSet) ReadCells(r *cfile.ColumnReader, col int, from batch.Ordinal, n int, v *batch.Vector) error {
+	return readFull(r, d, &d.Schema.Columns[col], from, n, v)
+}
+
 // readFull reads exactly n cells; a file with fewer cells is corrupt.
 func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int,
 	v *batch.Vector) error {

@@ -148,6 +148,32 @@ func (d *DiskRowSet) openStored() *rowFile {
 	return f
 }
 
+// StoredCells returns the base cells of a row from the row file, by index in the schema; nil if the
+// rowset has no row file that can be opened. Errors: ErrCorrupt.
+func (d *DiskRowSet) StoredCells(row batch.Ordinal) ([][]byte, error) {
+	f := d.openStored()
+	if f == nil {
+		return nil, nil
+	}
+	cell, err := f.file.Cell(row)
+	if err != nil {
+		return nil, err
+	}
+	key, image, err := cfile.SplitKeyed(cell)
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.makeBaseRow(f, row, key, image)
+	if err != nil {
+		return nil, err
+	}
+	cells := make([][]byte, len(d.columns))
+	for c := range cells {
+		cells[c] = b.rowFormat.Cell(b.image, c)
+	}
+	return cells, nil
+}
+
 // noteDamage notes that the row file is damaged, if err says so, and reports it once.
 func (d *DiskRowSet) noteDamage(err error) {
 	if isDamage(err) && d.rowsNoted.CompareAndSwap(false, true) && d.opts.Damaged != nil {

@@ -66,10 +66,6 @@ type Options struct {
 	// Damaged is called once for a rowset whose row file or key directory, in block id, is damaged.
 	// What it contains is read from other files instead. nil disables it.
 	Damaged func(rowset uint64, id block.ID, err error)
-
-	// Salvage makes Open accept delta files that do not open, for SalvageMerge. Nothing else may
-	// then be read of the rowset.
-	Salvage bool
 }
 
 // DiskRowSet is an open rowset.
@@ -160,13 +156,9 @@ func Open(s *schema.Schema, m *Metadata, o Options) (*DiskRowSet, error) {
 	}
 	t := &delta.Tracker{Schema: s}
 	t.SetBirths(m.Births)
-	open := d.openDeltas
-	if o.Salvage {
-		open = d.openReadable
-	}
-	err := open(&t.Undo, m.Undo)
+	err := d.openDeltas(&t.Undo, m.Undo)
 	if err == nil {
-		err = open(&t.Redo, m.Redo)
+		err = d.openDeltas(&t.Redo, m.Redo)
 	}
 	if err != nil {
 		d.Unref()

@@ -43,7 +43,7 @@ type ImageSource interface {
 	Blocks(fn func(b ImageBlock, open func() (io.ReadCloser, error)) error) error
 }
 
-// CopyResult is a store that Checkpoint, WriteImage or Salvage has made.
+// CopyResult is a store that Checkpoint, WriteImage, or package salvage has made.
 type CopyResult struct {
 	UUID      string         // its own, 32 hex digits
 	Timestamp mvcc.Timestamp // it has all write batches up to it, and no later one

@@ -26,3 +26,20 @@ func Keys(s *schema.Schema) func(key []byte) string {
 		return string(text)
 	}
 }
+
+// KeyText returns an encoded key as JSON for messages, with all unprintable characters escaped: the
+// value itself for a one-column key, otherwise an object of the key columns. A one-column binary key
+// that is text is printed as text, as kv does. Bytes that are not a key are printed in hex.
+func KeyText(s *schema.Schema, e *keyenc.Encoder, key []byte) string {
+	cells, err := e.Decode(key)
+	if err != nil {
+		return fmt.Sprintf("0x%x", key)
+	}
+	if c := &s.Columns[0]; s.SingleKey() {
+		if c.Type == schema.Binary {
+			return Printable(string(AppendBytes(nil, cells[0])))
+		}
+		return Printable(string(AppendJSON(nil, c, cells[0])))
+	}
+	return Printable(string(AppendObject(nil, s.Columns[:len(cells)], cells)))
+}

@@ -14,19 +14,21 @@ import (
 // Enter a new package on the lowest floor that is above the floors of all its imports.
 var floors = map[string]int{
 	"cmd/oribi":      12,
-	"internal/proof": 12,
+	"internal/proof": 13,
 
 	"examples/kvsessions": 12,
 	"examples/sales":      12,
 	"examples/sessions":   12,
 	"examples/settings":   12,
 
-	"internal/prooftest": 11,
-	"kv":                 11,
-	"arrowio":            11,
-	"backup":             11,
-	"lab":                11,
-	"inspect":            11,
+	"internal/prooftest": 12,
+
+	"kv":      11,
+	"arrowio": 11,
+	"backup":  11,
+	"salvage": 11,
+	"lab":     11,
+	"inspect": 11,
 
 	"": 10, // the root package, oribi
 
@@ -42,6 +44,9 @@ var floors = map[string]int{
 	"internal/rewrite":  7,
 	"internal/meta":     7,
 	"internal/rowunion": 7,
+
+	"internal/salvage/damaged":  7,
+	"internal/salvage/versions": 8,
 
 	"rowset":    6,
 	"memrowset": 6,

@@ -181,11 +181,7 @@ func (c *Core) openTable(row *meta.Table) (*tablet.Tablet, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := c.TabletOptions()
-	if lose := c.Options.Lose; lose != nil {
-		o.Salvage = func(m *rowset.Metadata, err error) { lose(row, m, err) }
-	}
-	return tablet.Open(o, row, sets)
+	return tablet.Open(c.TabletOptions(), row, sets)
 }
 
 // nextOf returns the next state of a follower's table; see tablet.Tablet.Next.

@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -39,6 +37,4 @@ type Options struct {
 
 	// Face returns the handle with which package oribi hands out a table.
 	Face func(*Table) any
-	// Lose, unless it is nil, is called for a rowset that cannot be opened, which is then left out.
-	Lose func(table *meta.Table, m *rowset.Metadata, err error)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/backup"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -83,7 +84,7 @@ func TestCopiesOfOldRowsAnswerAsTheStore(t *testing.T) {
 	if store, err = oribi.Open("/store", options()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = oribi.Salvage(ctx, "/checkpoint", "/salvaged", options(), func(l oribi.Loss) { t.Errorf("lost: %+v", l) })
+	_, err = salvage.Run(ctx, "/checkpoint", "/salvaged", options(), func(l salvage.Loss) { t.Errorf("lost: %+v", l) })
 	must(err)
 	repository := backup.Open(backup.Dir("/repository", mem))
 	b, err := repository.Backup(ctx, store)

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/backup"
 	"github.com/oribi-db/oribi/internal/must"
 	kvstore "github.com/oribi-db/oribi/kv"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -77,9 +78,9 @@ func TestPlacesThatAreRefused(t *testing.T) {
 		"Backup inside":         {create(filepath.Join(base, "s", "x")), inStore},
 		"Backup into data":      {create(filepath.Join(link, "data")), inStore},
 		"Backup to nothing":     {create(""), "is empty"},
-		"Salvage inside": {errOf(oribi.Salvage(ctx, damaged, filepath.Join(damaged, "x"), nil, nil)),
+		"Salvage inside": {errOf(salvage.Run(ctx, damaged, filepath.Join(damaged, "x"), nil, nil)),
 			inStore},
-		"Salvage inside of another": {errOf(oribi.Salvage(ctx, damaged, filepath.Join(link, "x"), nil, nil)), inStore},
+		"Salvage inside of another": {errOf(salvage.Run(ctx, damaged, filepath.Join(link, "x"), nil, nil)), inStore},
 		"Extract inside":            {table.Extract(ctx, filepath.Join(link, "x")), inStore},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {

@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/prooftest/followers"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -448,8 +449,8 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 			case "another empty batch":
 				flipInLog(t, w.mem, empties[1])
 			}
-			var losses []oribi.Loss
-			must.Get(oribi.Salvage(t.Context(), "/store", "/out", &oribi.Options{FS: w.mem}, func(l oribi.Loss) {
+			var losses []salvage.Loss
+			must.Get(salvage.Run(t.Context(), "/store", "/out", &oribi.Options{FS: w.mem}, func(l salvage.Loss) {
 				losses = append(losses, l)
 			}))(t)
 			if (damaged == "nothing") != (len(losses) == 0) {

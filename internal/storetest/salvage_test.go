@@ -26,6 +26,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -99,11 +100,11 @@ func TestSalvageOfDamagedStores(t *testing.T) {
 }
 
 // salvaged salvages /store to /out and returns the new store and the losses.
-func salvaged(t *testing.T, mem vfs.FS, options ...oribi.SalvageOption) (*oribi.Store, []oribi.Loss) {
+func salvaged(t *testing.T, mem vfs.FS, options ...salvage.Option) (*oribi.Store, []salvage.Loss) {
 	t.Helper()
-	var losses []oribi.Loss
+	var losses []salvage.Loss
 	must.Do(t, vfs.RemoveAll(mem, "/out"))
-	must.Get(oribi.Salvage(context.Background(), "/store", "/out", &oribi.Options{FS: mem}, func(l oribi.Loss) {
+	must.Get(salvage.Run(context.Background(), "/store", "/out", &oribi.Options{FS: mem}, func(l salvage.Loss) {
 		losses = append(losses, l)
 	}, options...))(t)
 	s := must.Get(openCopy(mem, "/out"))(t)
@@ -161,7 +162,7 @@ func TestCrashDuringSalvageLeavesNoStoreOrAWholeOne(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := oribi.Salvage(context.Background(), "/store", "/out", &oribi.Options{FS: disk}, nil)
+	_, err := salvage.Run(context.Background(), "/store", "/out", &oribi.Options{FS: disk}, nil)
 	disk.OnOperation(nil)
 	if err != nil || none == 0 {
 		t.Fatal(err, none)
@@ -291,9 +292,9 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 		{"n", true, `column "n": filled with NULL in %d rows, in the newest version of %[1]d`}} {
 		image := mem.Clone()
 		n := flipInColumn(t, image, test.column, 1)
-		var options []oribi.SalvageOption
+		var options []salvage.Option
 		if test.fill {
-			options = append(options, oribi.FillNull())
+			options = append(options, salvage.FillNull())
 		}
 		out, losses := salvaged(t, image, options...)
 		if len(losses) != 1 || losses[0].Rows != n || losses[0].Table != "t" || losses[0].Block == 0 ||
@@ -315,11 +316,11 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 func TestSalvageRefusesWrongDirectories(t *testing.T) {
 	mem := vfs.NewMem()
 	store := copiedStore(t, mem)
-	salvage := func(dir, out string) error {
-		_, err := oribi.Salvage(context.Background(), dir, out, &oribi.Options{FS: mem}, nil)
+	run := func(dir, out string) error {
+		_, err := salvage.Run(context.Background(), dir, out, &oribi.Options{FS: mem}, nil)
 		return err
 	}
-	if err := salvage("/store", "/out"); !errors.Is(err, oribi.ErrLocked) {
+	if err := run("/store", "/out"); !errors.Is(err, oribi.ErrLocked) {
 		t.Errorf("a store with a writer: %v", err)
 	}
 	must.Do(t, store.Close())
@@ -331,7 +332,7 @@ func TestSalvageRefusesWrongDirectories(t *testing.T) {
 	}{{"/store", "/other", fs.ErrExist}, {"/store", "/no/out", fs.ErrNotExist}, {"/store", "/store/out", nil},
 		{"/nowhere", "/out", oribi.ErrNotStore},
 		{"/empty", "/out", oribi.ErrNotStore}, {"/other", "/out", oribi.ErrNotStore}} {
-		if err := salvage(test.dir, test.out); err == nil || test.want != nil && !errors.Is(err, test.want) {
+		if err := run(test.dir, test.out); err == nil || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s to %s: %v", test.dir, test.out, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -104,7 +105,7 @@ func (l *lifeStore) damageLog(text []byte) {
 
 // salvageSound salvages the store in image, and checks that the new one is sound: it is verified,
 // has each key once in scans, counts and histories, and can be compacted.
-func salvageSound(t *testing.T, image *vfs.Mem) (*oribi.Store, *oribi.Table, []oribi.Loss) {
+func salvageSound(t *testing.T, image *vfs.Mem) (*oribi.Store, *oribi.Table, []salvage.Loss) {
 	t.Helper()
 	ctx := context.Background()
 	reader, losses := salvaged(t, image)
@@ -173,7 +174,7 @@ func TestSalvageEndsRowsWhoseDeleteIsLost(t *testing.T) {
 			t.Errorf("as of batch %d: %s, want %s", i, got, want)
 		}
 	}
-	if !slices.ContainsFunc(losses, func(l oribi.Loss) bool {
+	if !slices.ContainsFunc(losses, func(l salvage.Loss) bool {
 		return l.Table == "t" && strings.Contains(l.Lost,
 			"key 1: when its version in rowset 0 ended; one in rowset 1 begins at ")
 	}) {

@@ -114,10 +114,6 @@ type Options struct {
 	// Throttle is called before so many bytes are written to a new file of a merge or a delta
 	// compaction, and waits until they may be. Its errors end the job. nil disables it.
 	Throttle func(ctx context.Context, bytes int64) error
-
-	// Salvage, if it is not nil, makes Open accept damaged rowsets. It is called for those that
-	// cannot be opened at all. Only the methods in salvage.go may then be used.
-	Salvage func(m *rowset.Metadata, err error)
 }
 
 // Tablet is one table.
@@ -202,7 +198,6 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 			o.RowSets.Grow(n)
 		}
 	}
-	t.opts.RowSets.Salvage = o.Salvage != nil
 	t.opts.RowSets.Damaged = func(rowSet uint64, id block.ID, err error) {
 		t.opts.Logger.Error("row file or key directory damaged: other files are read instead",
 			slog.String("table", t.Name()), slog.Uint64("rowset", rowSet),
@@ -211,10 +206,6 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 	var open []*rowset.DiskRowSet
 	for _, m := range sets {
 		d, err := rowset.Open(tableSchema.Schema, m, t.opts.RowSets)
-		if err != nil && o.Salvage != nil && rowset.Unreadable(err) {
-			o.Salvage(m, err)
-			continue
-		}
 		if err != nil {
 			for _, d := range open {
 				d.Unref()

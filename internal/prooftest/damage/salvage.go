@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -54,7 +55,7 @@ type Salvage struct {
 
 	d      *Store
 	image  *vfs.Mem
-	losses []oribi.Loss
+	losses []salvage.Loss
 	c      SalvageCounts
 }
 
@@ -173,11 +174,11 @@ func (s *Salvage) Run() (c SalvageCounts, err error) {
 	if err != nil {
 		return c, err
 	}
-	var options []oribi.SalvageOption
+	var options []salvage.Option
 	if s.FillNull {
-		options = append(options, oribi.FillNull())
+		options = append(options, salvage.FillNull())
 	}
-	_, err = oribi.Salvage(context.Background(), history.Dir, salvagedDir, s.d.r.Options(s.image), func(l oribi.Loss) {
+	_, err = salvage.Run(context.Background(), history.Dir, salvagedDir, s.d.r.Options(s.image), func(l salvage.Loss) {
 		s.losses = append(s.losses, l)
 	}, options...)
 	if after, ferr := files.Fingerprint(s.image, history.Dir); ferr != nil || after != before {

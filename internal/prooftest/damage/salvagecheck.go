@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -186,19 +187,19 @@ func (s *Salvage) readable(old *oribi.Table, r *model.Row, kept bool, ts mvcc.Ti
 // lostRecords reports whether the loss of log records or metadata was reported: rows may then be
 // older than they should be.
 func (s *Salvage) lostRecords() bool {
-	return s.lostMetadata() || slices.ContainsFunc(s.losses, func(l oribi.Loss) bool {
+	return s.lostMetadata() || slices.ContainsFunc(s.losses, func(l salvage.Loss) bool {
 		return strings.HasPrefix(l.File, "wal") && l.Table == ""
 	})
 }
 
 // lostMetadata reports whether it was reported that only earlier metadata can be read.
 func (s *Salvage) lostMetadata() bool {
-	return slices.ContainsFunc(s.losses, func(l oribi.Loss) bool { return l.File == "meta" && l.Table == "" })
+	return slices.ContainsFunc(s.losses, func(l salvage.Loss) bool { return l.File == "meta" && l.Table == "" })
 }
 
 // reported reports whether a loss of a table was reported.
 func (s *Salvage) reported(table string) bool {
-	return slices.ContainsFunc(s.losses, func(l oribi.Loss) bool { return l.Table == table || l.Table == "" })
+	return slices.ContainsFunc(s.losses, func(l salvage.Loss) bool { return l.Table == table || l.Table == "" })
 }
 
 // wasOnce reports whether a row had these cells at or before a timestamp. Cells that are reported
@@ -229,7 +230,7 @@ func (s *Salvage) compareCells(table string, sc *schema.Schema, got, want [][]by
 }
 
 func (s *Salvage) reportedFilled(table, column string) bool {
-	return s.FillNull && slices.ContainsFunc(s.losses, func(l oribi.Loss) bool {
+	return s.FillNull && slices.ContainsFunc(s.losses, func(l salvage.Loss) bool {
 		return l.Table == table && strings.Contains(l.Lost, fmt.Sprintf("column %q: filled with NULL", column))
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -31,7 +32,7 @@ func (m Store) salvage(dir, out string) (err error) {
 	}
 	defer func() { err = errors.Join(err, flipBytes(dir, places)) }()
 	var lost error
-	_, err = oribi.Salvage(context.Background(), dir, out, &oribi.Options{MemoryLimit: m.Limit}, func(l oribi.Loss) {
+	_, err = salvage.Run(context.Background(), dir, out, &oribi.Options{MemoryLimit: m.Limit}, func(l salvage.Loss) {
 		lost = fmt.Errorf("lost: %+v", l)
 	})
 	return errors.Join(err, lost)

@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
+	"github.com/oribi-db/oribi/salvage"
 )
 
 // Checkpoint is the verb "oribi store checkpoint".
@@ -140,18 +141,18 @@ func Salvage(a *console.Console) *cobra.Command {
 			defer bar.Stop()
 			losses := 0
 			var printed error
-			report := func(l oribi.Loss) {
+			report := func(l salvage.Loss) {
 				losses++
 				bar.Stop() // losses may be printed on the same terminal
 				if printed == nil {
 					printed = printLoss(a, l)
 				}
 			}
-			options := []oribi.SalvageOption{oribi.SalvageProgress(shown(bar))}
+			options := []salvage.Option{salvage.Progress(shown(bar))}
 			if fillNull {
-				options = append(options, oribi.FillNull())
+				options = append(options, salvage.FillNull())
 			}
-			_, err := oribi.Salvage(cmd.Context(), args[0], args[1], nil, report, options...)
+			_, err := salvage.Run(cmd.Context(), args[0], args[1], nil, report, options...)
 			bar.Stop()
 			switch {
 			case err != nil:
@@ -169,7 +170,7 @@ func Salvage(a *console.Console) *cobra.Command {
 	return c
 }
 
-func printLoss(a *console.Console, l oribi.Loss) error {
+func printLoss(a *console.Console, l salvage.Loss) error {
 	table, block, rows := []byte("null"), "null", "null"
 	if l.Table != "" {
 		table = console.Quote(l.Table)

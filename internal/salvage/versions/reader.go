@@ -1,26 +1,14 @@
-package rowset
+package versions
 
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"io"
 	"slices"
-	"syscall"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/internal/salvage/damaged"
 )
-
-// SalvageOptions are the options of a SalvageMerge.
-type SalvageOptions struct {
-	FillNull bool           // replace unreadable cells of nullable columns by NULL
-	Floor    mvcc.Timestamp // no read is below it
-}
 
 // Lost is the loss by the damage of one block.
 type Lost struct {
@@ -32,53 +20,50 @@ type Lost struct {
 	Filled  bool
 }
 
-// Unreadable reports whether err is about the bytes of a file, or about the disk that has them.
-// Another try would have the same result.
-func Unreadable(err error) bool {
-	return isDamage(err) || errors.Is(err, fault.ErrNotFound) || errors.Is(err, syscall.EIO) ||
-		errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// savedRows reads the rows of a rowset that may be damaged, in key order, each with its changes. A
-// cell that its column does not have any more is taken from the row file, and a key from the key
+// rowSetReader reads the rows of a rowset that may be damaged, in key order, each with its changes.
+// A cell that its column does not have any more is taken from the row file, and a key from the key
 // index.
-type savedRows struct {
-	savedRow // the current row
-	d        *DiskRowSet
-	changes  *delta.Salvager
-	columns  []salvagedColumn
-	keys     keyWalk
-	losses   map[lossKey]*loss
+type rowSetReader struct {
+	history // of the current row
+	d       *damaged.RowSet
+	changes *damaged.Changes
+	columns []*damaged.Column
+	keys    *damaged.Keys
+	losses  map[lossKey]*loss
 
 	// The current window.
 	from       batch.Ordinal
 	n, next    int
 	size       int
-	undo, redo []delta.SalvagedDelta // that were not used yet
+	undo, redo []damaged.Change // that were not used yet
 }
 
-// newSavedRows returns a reader before the first row. d must have been opened with Options.Salvage.
-// Windows have up to size rows.
-func newSavedRows(d *DiskRowSet, o *SalvageOptions, size int) (*savedRows, error) {
-	unread, err := d.unreadDeltas()
+// newRowSetReader returns a reader before the first row. Windows have up to size rows.
+func newRowSetReader(d *damaged.RowSet, o *Options, size int) (*rowSetReader, error) {
+	changes, err := d.Changes()
 	if err != nil {
 		return nil, err
 	}
-	changes := d.Tracker().Salvager(unread, d.deltaNumber)
-	s := &savedRows{d: d, changes: changes, losses: map[lossKey]*loss{}, size: size}
-	s.savedRow = savedRow{schema: d.Schema, o: o, set: d.Metadata(), note: s.lose}
-	s.holes = s.changes.Holes()
-	return s, s.open()
+	s := &rowSetReader{d: d, changes: changes, keys: d.Keys(), losses: map[lossKey]*loss{}, size: size}
+	s.history = history{schema: d.Schema, o: o, set: d.Metadata, note: s.lose, holes: changes.Holes()}
+	for i := range d.Schema.Columns {
+		c, err := d.Column(i)
+		if err != nil {
+			return nil, err
+		}
+		s.columns = append(s.columns, c)
+	}
+	return s, nil
 }
 
 // ended reports whether all rows of the window have been read: the next call of advance overwrites
 // its memory.
-func (s *savedRows) ended() bool { return s.next >= s.n }
+func (s *rowSetReader) ended() bool { return s.next >= s.n }
 
 // advance reads the next row whose key can be read, and reports whether there is one. Keys that do
 // not ascend, or are out of the bounds of the rowset, count as such that cannot be read.
-func (s *savedRows) advance() (bool, error) {
-	m := s.d.Metadata()
+func (s *rowSetReader) advance() (bool, error) {
+	m := s.d.Metadata
 	for {
 		if s.ended() {
 			from := int64(s.from) + int64(s.n)
@@ -101,7 +86,7 @@ func (s *savedRows) advance() (bool, error) {
 		case key == nil:
 		case bytes.Compare(key, m.MinKey) < 0, bytes.Compare(key, m.MaxKey) > 0,
 			s.key != nil && bytes.Compare(s.key, key) >= 0:
-			s.lose(reason{s.columns[0].block, 0}, false, true)
+			s.lose(reason{s.columns[0].Block, 0}, false, true)
 		default:
 			s.key = key
 			s.begin()
@@ -111,10 +96,10 @@ func (s *savedRows) advance() (bool, error) {
 }
 
 // window reads rows [from, from+n).
-func (s *savedRows) window(from batch.Ordinal, n int) (err error) {
+func (s *rowSetReader) window(from batch.Ordinal, n int) (err error) {
 	s.from, s.n, s.next = from, n, 0
 	for i := range s.columns {
-		if err := s.columns[i].read(s.d, i, from, n); err != nil {
+		if err := s.columns[i].Read(from, n); err != nil {
 			return err
 		}
 	}
@@ -134,7 +119,7 @@ type loss struct {
 }
 
 // inOrder returns the losses by block.
-func (s *savedRows) inOrder() (list []*Lost) {
+func (s *rowSetReader) inOrder() (list []*Lost) {
 	for _, l := range s.losses {
 		list = append(list, &l.Lost)
 	}
@@ -150,7 +135,7 @@ func (s *savedRows) inOrder() (list []*Lost) {
 }
 
 // lose counts the current row in a loss, once.
-func (s *savedRows) lose(l reason, filled, newest bool) {
+func (s *rowSetReader) lose(l reason, filled, newest bool) {
 	key := lossKey{l.block, l.column, filled}
 	e := s.losses[key]
 	if e == nil {
@@ -171,7 +156,7 @@ func (s *savedRows) lose(l reason, filled, newest bool) {
 }
 
 // takeRow takes the changes of a row from the beginning of a list.
-func takeRow(list *[]delta.SalvagedDelta, row uint32) []delta.SalvagedDelta {
+func takeRow(list *[]damaged.Change, row uint32) []damaged.Change {
 	l := *list
 	n := 0
 	for n < len(l) && l[n].Row == row {
@@ -183,14 +168,14 @@ func takeRow(list *[]delta.SalvagedDelta, row uint32) []delta.SalvagedDelta {
 
 // base sets the state of the current row, the i-th of the window, to its base data, and returns its
 // encoded key, nil if that cannot be read.
-func (s *savedRows) base(i int) (key []byte, err error) {
+func (s *rowSetReader) base(i int) (key []byte, err error) {
 	d, st := s.d, &s.state
 	st.begin(len(s.columns))
-	for c := range s.columns {
-		if col := &s.columns[c]; col.isLost(i) {
-			st.lost[c] = reason{col.block, c}
+	for c, col := range s.columns {
+		if col.Lost(i) {
+			st.lost[c] = reason{col.Block, c}
 		} else {
-			st.cells[c] = col.cells.Cell(i)
+			st.cells[c] = col.Cells.Cell(i)
 		}
 	}
 	if slices.ContainsFunc(st.lost, reason.is) {
@@ -201,16 +186,16 @@ func (s *savedRows) base(i int) (key []byte, err error) {
 	keys := d.Schema.Keys
 	k := slices.IndexFunc(st.lost[:keys], reason.is)
 	if k < 0 {
-		return d.encoder.AppendKey([]byte{}, st.cells[:keys]), nil
+		return d.Encoder.AppendKey([]byte{}, st.cells[:keys]), nil
 	}
-	if key, err = s.keys.key(d, s.row); err != nil {
+	if key, err = s.keys.Key(s.row); err != nil {
 		return nil, err
 	}
 	if key == nil {
 		s.lose(st.lost[k], false, true)
 		return nil, nil
 	}
-	cells, _, err := d.encoder.AppendCells(nil, nil, key)
+	cells, _, err := d.Encoder.AppendCells(nil, nil, key)
 	if err != nil {
 		return nil, err
 	}
@@ -220,33 +205,14 @@ func (s *savedRows) base(i int) (key []byte, err error) {
 }
 
 // fromRowFile takes the cells of the current row that are lost from the row file, if that has them.
-func (s *savedRows) fromRowFile() error {
-	f := s.d.openStored()
-	if f == nil {
-		return nil
-	}
-	cell, err := f.file.Cell(s.row)
-	if err == nil {
-		err = s.takeImage(f, cell)
-	}
-	if err != nil && !Unreadable(err) {
-		return err
-	}
-	return nil
-}
-
-func (s *savedRows) takeImage(f *rowFile, cell []byte) error {
-	key, image, err := cfile.SplitKeyed(cell)
-	if err != nil {
-		return err
-	}
-	b, err := s.d.makeBaseRow(f, s.row, key, image)
-	if err != nil {
+func (s *rowSetReader) fromRowFile() error {
+	cells, err := s.d.StoredCells(s.row)
+	if cells == nil || err != nil {
 		return err
 	}
 	for c := range s.state.lost {
 		if s.state.lost[c].is() {
-			s.state.cells[c], s.state.lost[c] = b.rowFormat.Cell(b.image, c), reason{}
+			s.state.cells[c], s.state.lost[c] = cells[c], reason{}
 		}
 	}
 	return nil

@@ -1,4 +1,6 @@
-package rowset
+// Package versions puts together the versions of rows from rowsets that may be damaged and from the
+// operations of a log with holes.
+package versions
 
 import (
 	"bytes"
@@ -8,10 +10,18 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/salvage/damaged"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
+
+// Options are the options of a Merge.
+type Options struct {
+	FillNull bool           // replace unreadable cells of nullable columns by NULL
+	Floor    mvcc.Timestamp // no read is below it
+}
 
 // LoggedOp is an operation of the log on one row. Its key and body fit the schema.
 type LoggedOp struct {
@@ -35,7 +45,7 @@ type Conflict struct {
 	Older, Newer string         // the sources
 }
 
-// SalvageMerge puts together the rows of rowsets that may be damaged and of the log that belongs to
+// Merge puts together the rows of rowsets that may be damaged and of the log that belongs to
 // them. Each key has one sequence of versions: at no time are there two.
 //
 // Of a rowset, each version of a row is kept whose cells can be read. Between two versions that are
@@ -51,39 +61,39 @@ type Conflict struct {
 //	rowset 1   ├─ a=1 ── ─ ─ ─ ─ ─▶
 //	rowset 2                ├─ a=3 ──▶
 //	kept       ├─ a=1 ──┤   ├─ a=3 ──▶
-type SalvageMerge struct {
+type Merge struct {
 	Schema     *schema.Schema
-	Options    SalvageOptions
-	Sets       []*DiskRowSet // opened with Options.Salvage
-	Ops        []LoggedOp    // by key; the operations of a key in the order of the log
-	Gaps       []LogGap      // ascending
-	Flushed    lsn.LSN       // rowsets contain the inserts up to it // inclusive
-	Incomplete bool          // rowsets, records of the log or metadata are missing
+	Options    Options
+	Sets       []*damaged.RowSet
+	Ops        []LoggedOp // by key; the operations of a key in the order of the log
+	Gaps       []LogGap   // ascending
+	Flushed    lsn.LSN    // rowsets contain the inserts up to it // inclusive
+	Incomplete bool       // rowsets, records of the log or metadata are missing
 
-	Use      func(rows *change.Rows) error // takes rows in key order, which are valid during the call
-	Lost     func(set *Metadata, l *Lost)  // is called for each block on account of which versions are lost
-	Conflict func(c *Conflict)             // is called for each contradiction
+	Use      func(rows *change.Rows) error       // takes rows in key order, which are valid during the call
+	Lost     func(set *rowset.Metadata, l *Lost) // is called for each block on account of which versions are lost
+	Conflict func(c *Conflict)                   // is called for each contradiction
 	// is called for each operation of which it is not known what the row was before it
 	Dropped  func(op *LoggedOp)
 	Progress func(bytes int64) // is called for each rowset that was read
 
 	format *change.RowFormat
-	heads  savedHeap
-	out    savedOutput
-	rows   []*savedRow // of the current key
+	heads  readerHeap
+	out    output
+	rows   []*history // of the current key
 	spans  []span
-	runs   []savedRun
+	runs   []run
 	pieces []piece
 }
 
 // Run merges all rows. It takes the memory of a window of rows of each rowset, and of the versions
 // of a row. Errors: ctx.Err(); the errors of Use; errors of reading that are not damage.
-func (m *SalvageMerge) Run(ctx context.Context) error {
+func (m *Merge) Run(ctx context.Context) error {
 	m.format = change.NewRowFormat(m.Schema)
 	m.out.init(m.Schema)
-	all := make([]*savedRows, 0, len(m.Sets))
+	all := make([]*rowSetReader, 0, len(m.Sets))
 	for _, d := range m.Sets {
-		r, err := newSavedRows(d, &m.Options, m.window(d.Metadata()))
+		r, err := newRowSetReader(d, &m.Options, m.window(d.Metadata))
 		if err != nil {
 			return err
 		}
@@ -111,10 +121,19 @@ func (m *SalvageMerge) Run(ctx context.Context) error {
 	return nil
 }
 
+// windowBytes is the approximate limit for the stored bytes of a window.
+const windowBytes = 1 << 20
+
+// leastWindow is the minimum number of rows of a window.
+const leastWindow = 16
+
 // window returns the number of rows of a window. All windows together take about as much memory as
 // full ones of eight rowsets.
-func (m *SalvageMerge) window(set *Metadata) int {
-	n := int(windowRows(set.Bytes, set.Rows))
+func (m *Merge) window(set *rowset.Metadata) int {
+	n := batch.WindowRows
+	for n > leastWindow && set.Bytes/max(set.Rows, 1)*int64(n) > windowBytes {
+		n /= 2
+	}
 	for k := len(m.Sets); k > 8 && n > leastWindow; k /= 2 {
 		n /= 2
 	}
@@ -122,7 +141,7 @@ func (m *SalvageMerge) window(set *Metadata) int {
 }
 
 // advance adds a reader to the heap at its next row, if it has one.
-func (m *SalvageMerge) advance(r *savedRows) error {
+func (m *Merge) advance(r *rowSetReader) error {
 	more, err := r.advance()
 	if err != nil {
 		return err
@@ -136,7 +155,7 @@ func (m *SalvageMerge) advance(r *savedRows) error {
 }
 
 // step merges all versions of the next key, and removes its operations from ops.
-func (m *SalvageMerge) step(ops *[]LoggedOp) error {
+func (m *Merge) step(ops *[]LoggedOp) error {
 	var key []byte
 	if len(m.heads) > 0 {
 		key = m.heads[0].key
@@ -144,11 +163,11 @@ func (m *SalvageMerge) step(ops *[]LoggedOp) error {
 	if len(*ops) > 0 && (key == nil || bytes.Compare((*ops)[0].Key, key) < 0) {
 		key = (*ops)[0].Key
 	}
-	var from []*savedRows
+	var from []*rowSetReader
 	m.rows = m.rows[:0]
 	for len(m.heads) > 0 && bytes.Equal(m.heads[0].key, key) {
-		r := heap.Pop(&m.heads).(*savedRows)
-		from, m.rows = append(from, r), append(m.rows, &r.savedRow)
+		r := heap.Pop(&m.heads).(*rowSetReader)
+		from, m.rows = append(from, r), append(m.rows, &r.history)
 	}
 	n := 0
 	for n < len(*ops) && bytes.Equal((*ops)[n].Key, key) {
@@ -174,7 +193,7 @@ func (m *SalvageMerge) step(ops *[]LoggedOp) error {
 	return nil
 }
 
-func (m *SalvageMerge) flush() error {
+func (m *Merge) flush() error {
 	if len(m.out.Keys) == 0 {
 		return nil
 	}
@@ -183,23 +202,23 @@ func (m *SalvageMerge) flush() error {
 	return err
 }
 
-// savedHeap has readers by the keys of their current rows.
-type savedHeap []*savedRows
+// readerHeap has readers by the keys of their current rows.
+type readerHeap []*rowSetReader
 
-func (h savedHeap) Len() int           { return len(h) }
-func (h savedHeap) Less(i, j int) bool { return bytes.Compare(h[i].key, h[j].key) < 0 }
-func (h savedHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *savedHeap) Push(x any)        { *h = append(*h, x.(*savedRows)) }
+func (h readerHeap) Len() int           { return len(h) }
+func (h readerHeap) Less(i, j int) bool { return bytes.Compare(h[i].key, h[j].key) < 0 }
+func (h readerHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *readerHeap) Push(x any)        { *h = append(*h, x.(*rowSetReader)) }
 
-func (h *savedHeap) Pop() any {
+func (h *readerHeap) Pop() any {
 	last := len(*h) - 1
 	r := (*h)[last]
 	*h = (*h)[:last]
 	return r
 }
 
-// savedOutput is a window of merged rows.
-type savedOutput struct {
+// output is a window of merged rows.
+type output struct {
 	change.Rows
 	schema *schema.Schema
 	batch  batch.RecordBatch
@@ -208,7 +227,7 @@ type savedOutput struct {
 	present, based bool // of the current row: at the current time; its base data was written
 }
 
-func (o *savedOutput) init(s *schema.Schema) {
+func (o *output) init(s *schema.Schema) {
 	o.schema = s
 	for i := range s.Columns {
 		o.batch.Columns = append(o.batch.Columns, &batch.Vector{Type: s.Columns[i].Type})
@@ -219,17 +238,17 @@ func (o *savedOutput) init(s *schema.Schema) {
 	o.reset()
 }
 
-func (o *savedOutput) reset() {
+func (o *output) reset() {
 	o.Keys, o.Undo, o.Redo = o.Keys[:0], o.Undo[:0], o.Redo[:0]
 	for _, v := range o.batch.Columns {
 		v.Reset(batch.WindowRows)
 	}
 }
 
-func (o *savedOutput) full() bool { return len(o.Keys) == batch.WindowRows }
+func (o *output) full() bool { return len(o.Keys) == batch.WindowRows }
 
 // window returns the rows.
-func (o *savedOutput) window() *change.Rows {
+func (o *output) window() *change.Rows {
 	for _, v := range o.batch.Columns {
 		short := &batch.Vector{Type: v.Type}
 		short.AppendRun(v, 0, len(o.Keys))
@@ -241,7 +260,7 @@ func (o *savedOutput) window() *change.Rows {
 }
 
 // write appends the row that consists of pieces, newest first.
-func (o *savedOutput) write(key []byte, pieces []piece) {
+func (o *output) write(key []byte, pieces []piece) {
 	o.present, o.based = false, false
 	for i := range pieces {
 		p := &pieces[i]
@@ -264,7 +283,7 @@ func (o *savedOutput) write(key []byte, pieces []piece) {
 
 // older makes the current row, before ts, the state of s, of which the columns in touched may be
 // different from the state after ts.
-func (o *savedOutput) older(key []byte, s *savedRow, ts mvcc.Timestamp, touched []int) {
+func (o *output) older(key []byte, s *history, ts mvcc.Timestamp, touched []int) {
 	switch {
 	case !o.based:
 		row := len(o.Keys)
@@ -283,12 +302,12 @@ func (o *savedOutput) older(key []byte, s *savedRow, ts mvcc.Timestamp, touched 
 	o.present, o.based = true, true
 }
 
-func (o *savedOutput) undo(ts mvcc.Timestamp, list change.List) {
+func (o *output) undo(ts mvcc.Timestamp, list change.List) {
 	o.Undo = append(o.Undo, change.Delta{Row: uint32(len(o.Keys) - 1), TS: ts, List: list})
 }
 
 // source describes where a row is.
-func (s *savedRow) source() string {
+func (s *history) source() string {
 	if s.set == nil {
 		return "the log"
 	}

@@ -1,4 +1,4 @@
-package oribi
+package salvage
 
 import (
 	"errors"
@@ -11,27 +11,32 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/salvage/versions"
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/rowset"
 )
 
-// logSalvager reads a log that may be damaged, and writes it anew: without holes, and without the
+// logReader reads a log that may be damaged, and writes it anew: without holes, and without the
 // operations that rowsets of the new store contain. In the place of missing records are empty ones.
-type logSalvager struct {
+type logReader struct {
 	v     *salvager
 	end   lsn.LSN        // the last LSN that the log must have // inclusive
 	last  mvcc.Timestamp // of the last record so far
 	epoch uint64         // the highest one of a record
-	gaps  []rowset.LogGap
+	gaps  []versions.LogGap
 
 	unknown map[uint32]int64 // operations on tables that the metadata does not have, by number
 }
 
 // logDamage is a part of the log that is no record.
 type logDamage wal.Entry
+
+// logOptions returns the options of the damaged log.
+func (v *salvager) logOptions() wal.Options {
+	return wal.Options{FS: v.o.FS, Dir: v.dir.File(storedir.LogName), Instance: v.instance.ID, Logger: v.o.Logger}
+}
 
 // hidesRecords reports whether there may have been records. Bits that were repaired take no bytes.
 func (d *logDamage) hidesRecords() bool { return d != nil && d.Kind == wal.EntryDamage && d.Bytes > 0 }
@@ -41,16 +46,16 @@ func (d *logDamage) hidesRecords() bool { return d != nil && d.Kind == wal.Entry
 const maxMissing = 1 << 28
 
 // survey finds what is missing in the log, and operations that do not fit their tables.
-func (l *logSalvager) survey() error {
-	v, s := l.v, l.v.s
+func (l *logReader) survey() error {
+	v := l.v
 	l.unknown = map[uint32]int64{}
-	newest := s.core.Stored().ClockHigh
-	l.end = s.core.Stored().LogEnd
+	newest := v.stored.ClockHigh
+	l.end = v.stored.LogEnd
 	for _, t := range v.tables {
-		newest = max(newest, t.tab.MaxTimestamp())
-		l.end = max(l.end, t.tab.Metadata().FlushedLSN)
-		for _, m := range t.tab.RowSetMetadata() {
-			l.end = max(l.end, m.IncludedLSN)
+		l.end = max(l.end, t.flushed)
+		for _, d := range t.sets {
+			newest = max(newest, d.Metadata.MaxTimestamp)
+			l.end = max(l.end, d.Metadata.IncludedLSN)
 		}
 	}
 	last, err := l.each(l.check, l.missing)
@@ -59,18 +64,15 @@ func (l *logSalvager) survey() error {
 	}
 	l.end = last
 	l.reportUnfit()
-	if epoch := s.core.Blocks.Counters().Epoch; l.epoch > epoch && !v.older {
+	if epoch := v.blocks.Counters().Epoch; l.epoch > epoch && !v.older {
 		v.damaged(blockmanager.Older(epoch, l.epoch))
 	}
-	if newest = max(newest, l.last); newest > mvcc.Last {
-		newest = mvcc.Last
-	}
-	s.core.Begin(newest, l.end, 0)
+	v.newest, v.last = min(max(newest, l.last), mvcc.Last), l.end
 	return nil
 }
 
 // reportUnfit reports the operations that do not fit the metadata.
-func (l *logSalvager) reportUnfit() {
+func (l *logReader) reportUnfit() {
 	for _, number := range slices.Sorted(maps.Keys(l.unknown)) {
 		l.v.report(Loss{File: storedir.LogName, Rows: -1,
 			Lost: fmt.Sprintf("%d operations on table %d, which the metadata does not have", l.unknown[number],
@@ -89,21 +91,20 @@ func (l *logSalvager) reportUnfit() {
 // LSNs without a record: before the next record, with its timestamp, or at the end, with 0. It sets
 // l.last. A record that no writer can have written after the one before is missing too. It returns
 // the last LSN.
-func (l *logSalvager) each(
+func (l *logReader) each(
 	fn func(n lsn.LSN, payload []byte) error, missing func(from, to lsn.LSN, why *logDamage, next mvcc.Timestamp) error,
 ) (lsn.LSN, error) {
-	s := l.v.s
-	next := max(s.core.Blocks.LogStart(), 1)
+	next := max(l.v.blocks.LogStart(), 1)
 	end := l.end
 	var why *logDamage
 	foreign := ""
 	l.last = mvcc.Min
-	err := wal.Salvage(s.core.LogOptions(), func(e *wal.Entry) error {
+	err := wal.Salvage(l.v.logOptions(), func(e *wal.Entry) error {
 		if err := l.v.ctx.Err(); err != nil {
 			return err
 		}
 		switch {
-		case e.Kind == wal.EntrySegment && e.Header.Instance != s.core.Instance.ID:
+		case e.Kind == wal.EntrySegment && e.Header.Instance != l.v.instance.ID:
 			foreign = e.File
 			why = &logDamage{Kind: wal.EntryDamage, File: e.File, Bytes: e.Bytes, Problem: "segment of another store"}
 		case e.File == foreign && foreign != "":
@@ -145,7 +146,7 @@ func (l *logSalvager) each(
 
 // decode checks a record after the one of l.last, with so many missing between them, and returns its
 // timestamp.
-func (l *logSalvager) decode(payload []byte, missing uint64) (mvcc.Timestamp, error) {
+func (l *logReader) decode(payload []byte, missing uint64) (mvcc.Timestamp, error) {
 	ts, err := record.Decode(payload, func(record.Op) error { return nil })
 	switch {
 	case err != nil:
@@ -160,7 +161,7 @@ func (l *logSalvager) decode(payload []byte, missing uint64) (mvcc.Timestamp, er
 
 // missing reports records that are missing. At the end of the log there may have been others after
 // them.
-func (l *logSalvager) missing(from, to lsn.LSN, why *logDamage, next mvcc.Timestamp) error {
+func (l *logReader) missing(from, to lsn.LSN, why *logDamage, next mvcc.Timestamp) error {
 	lost := fmt.Sprintf("write batches with LSNs %d to %d", from, to)
 	if next == 0 && why.hidesRecords() {
 		if from > to {
@@ -184,20 +185,20 @@ func (l *logSalvager) missing(from, to lsn.LSN, why *logDamage, next mvcc.Timest
 
 // gap notes missing records. What they changed in a table whose files do not contain them may
 // contradict what follows.
-func (l *logSalvager) gap(from, to lsn.LSN) (needed bool) {
+func (l *logReader) gap(from, to lsn.LSN) (needed bool) {
 	for _, t := range l.v.tables {
-		if t.tab.NeedsLog(to) {
+		if t.needsLog(to) {
 			t.holes, needed = true, true
 		}
 	}
 	if needed {
-		l.gaps = append(l.gaps, rowset.LogGap{From: from, To: to, Before: l.last})
+		l.gaps = append(l.gaps, versions.LogGap{From: from, To: to, Before: l.last})
 	}
 	return needed
 }
 
 // check notes operations of a record that do not fit the metadata.
-func (l *logSalvager) check(n lsn.LSN, payload []byte) error {
+func (l *logReader) check(n lsn.LSN, payload []byte) error {
 	h, err := record.DecodeHead(payload)
 	if err != nil {
 		return err
@@ -206,9 +207,9 @@ func (l *logSalvager) check(n lsn.LSN, payload []byte) error {
 	_, err = record.Decode(payload, func(op record.Op) error {
 		t := l.v.tables[op.Table]
 		switch {
-		case t == nil && op.Table >= l.v.s.core.Stored().NextTable:
+		case t == nil && op.Table >= l.v.stored.NextTable:
 			l.unknown[op.Table]++
-		case t != nil && !t.tab.Contains(&op, n) && !t.tab.Fits(&op):
+		case t != nil && !t.contains(&op, n) && !t.fits(&op):
 			t.unfit++
 			t.holes = true
 		}
@@ -218,11 +219,11 @@ func (l *logSalvager) check(n lsn.LSN, payload []byte) error {
 }
 
 // collect gives the tables the operations that rowsets of the new store are to contain.
-func (l *logSalvager) collect() error {
+func (l *logReader) collect() error {
 	nothing := func(_, _ lsn.LSN, _ *logDamage, _ mvcc.Timestamp) error { return nil }
 	_, err := l.each(func(n lsn.LSN, payload []byte) error {
 		_, err := record.Decode(payload, func(op record.Op) error {
-			if t := l.v.tables[op.Table]; t != nil && t.takes(op.Key) && !t.tab.Contains(&op, n) && t.tab.Fits(&op) {
+			if t := l.v.tables[op.Table]; t != nil && t.takes(op.Key) && !t.contains(&op, n) && t.fits(&op) {
 				t.take(&op, n, l.last)
 			}
 			return nil
@@ -233,7 +234,7 @@ func (l *logSalvager) collect() error {
 }
 
 // write calls fn with each record of the new log.
-func (l *logSalvager) write(fn func(record []byte) error) error {
+func (l *logReader) write(fn func(record []byte) error) error {
 	var w record.Writer
 	before := mvcc.Min
 	_, err := l.each(func(_ lsn.LSN, payload []byte) error {
@@ -247,7 +248,7 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 			w.SetEmpty()
 		}
 		_, err = record.Decode(payload, func(op record.Op) error {
-			if t := l.v.tables[op.Table]; t == nil && op.Table >= l.v.s.core.Stored().NextTable || t != nil &&
+			if t := l.v.tables[op.Table]; t == nil && op.Table >= l.v.stored.NextTable || t != nil &&
 				t.takes(op.Key) {
 				return nil
 			}
@@ -263,7 +264,7 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 		return fn(w.Bytes())
 	}, func(from, to lsn.LSN, _ *logDamage, next mvcc.Timestamp) error {
 		// The missing records had timestamps between those of their neighbors.
-		ts := max(before, l.v.s.core.Stored().ClockHigh, l.v.s.core.Visible())
+		ts := max(before, l.v.stored.ClockHigh, l.v.newest)
 		if next > 0 {
 			ts = next - mvcc.Timestamp(to-from+1) - 1
 		}

@@ -1,4 +1,4 @@
-package rowset
+package versions
 
 import (
 	"cmp"
@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/salvage/damaged"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -20,14 +20,14 @@ type logKnowledge struct {
 }
 
 // key merges the rows with a key and the operations on it.
-func (m *SalvageMerge) key(key []byte, ops []LoggedOp) {
+func (m *Merge) key(key []byte, ops []LoggedOp) {
 	for _, r := range m.rows {
 		r.log = logKnowledge{included: r.set.IncludedLSN, full: r.set.IncludedLSN, to: mvcc.Max, alive: r.log.alive[:0]}
 	}
 	if len(ops) > 0 {
 		m.endOlder()
 	}
-	var last *savedRow // of the log
+	var last *history // of the log
 	for i := range ops {
 		last = m.apply(&ops[i], last)
 	}
@@ -52,7 +52,7 @@ func (m *SalvageMerge) key(key []byte, ops []LoggedOp) {
 
 // exists reports whether a row is known to exist at a time after its newest change so far, and
 // whether it may exist.
-func (s *savedRow) exists(at mvcc.Timestamp) (known, may bool) {
+func (s *history) exists(at mvcc.Timestamp) (known, may bool) {
 	switch {
 	case at < s.log.from || at > s.log.to:
 		return false, false
@@ -63,12 +63,12 @@ func (s *savedRow) exists(at mvcc.Timestamp) (known, may bool) {
 }
 
 // endOlder ends the rowsets' rows that exist when the row that began last begins.
-func (m *SalvageMerge) endOlder() {
+func (m *Merge) endOlder() {
 	if len(m.rows) == 1 {
 		return
 	}
-	var newest *savedRun
-	var runs []savedRun
+	var newest *run
+	var runs []run
 	for _, r := range m.rows {
 		if _, may := r.exists(mvcc.Max); !may {
 			continue
@@ -79,7 +79,7 @@ func (m *SalvageMerge) endOlder() {
 		spans := r.spans(nil)
 		r.note = note
 		r.rewind()
-		run := savedRun{src: r, spans: spans[:runLength(spans)]}
+		run := run{src: r, spans: spans[:runLength(spans)]}
 		run.find(m.Options.Floor)
 		runs = append(runs, run)
 	}
@@ -106,15 +106,15 @@ func (m *SalvageMerge) endOlder() {
 // exists, unless that contains it. If it is not known whether a row exists, the operation shows that
 // it does, unless there are several such rows. Whatever existed before a row that begins, or is
 // deleted, does not exist afterwards.
-func (m *SalvageMerge) apply(op *LoggedOp, last *savedRow) *savedRow {
+func (m *Merge) apply(op *LoggedOp, last *history) *history {
 	if op.Kind == change.Insert {
 		if op.LSN <= m.Flushed {
 			return last
 		}
 		return m.insert(op, last)
 	}
-	var target *savedRow
-	var unsure []*savedRow
+	var target *history
+	var unsure []*history
 	contained := false
 	for r := range m.open(last) {
 		known, may := r.exists(op.TS)
@@ -162,8 +162,8 @@ func (m *SalvageMerge) apply(op *LoggedOp, last *savedRow) *savedRow {
 
 // open returns the rows that operations may still change: the rows of rowsets, and the last row of
 // the log.
-func (m *SalvageMerge) open(last *savedRow) iter.Seq[*savedRow] {
-	return func(yield func(*savedRow) bool) {
+func (m *Merge) open(last *history) iter.Seq[*history] {
+	return func(yield func(*history) bool) {
 		for _, r := range m.rows {
 			if r.set == nil {
 				break
@@ -179,10 +179,10 @@ func (m *SalvageMerge) open(last *savedRow) iter.Seq[*savedRow] {
 }
 
 // found notes that the row existed at a time.
-func (s *savedRow) found(ts mvcc.Timestamp) { s.log.alive = append(s.log.alive, ts) }
+func (s *history) found(ts mvcc.Timestamp) { s.log.alive = append(s.log.alive, ts) }
 
 // missed reports whether records are missing between two LSNs.
-func (m *SalvageMerge) missed(from, to lsn.LSN) bool {
+func (m *Merge) missed(from, to lsn.LSN) bool {
 	for _, g := range m.Gaps {
 		if g.From < to && g.To > from {
 			return true
@@ -192,7 +192,7 @@ func (m *SalvageMerge) missed(from, to lsn.LSN) bool {
 }
 
 // insert begins a row of the log with an insert or a replacement.
-func (m *SalvageMerge) insert(op *LoggedOp, last *savedRow) *savedRow {
+func (m *Merge) insert(op *LoggedOp, last *history) *history {
 	for r := range m.open(last) {
 		if r.log.included >= op.LSN {
 			continue
@@ -202,22 +202,22 @@ func (m *SalvageMerge) insert(op *LoggedOp, last *savedRow) *savedRow {
 		}
 		r.log.to = min(r.log.to, op.TS-1)
 	}
-	r := &savedRow{schema: m.Schema, o: &m.Options, key: op.Key}
+	r := &history{schema: m.Schema, o: &m.Options, key: op.Key}
 	r.state.begin(len(m.Schema.Columns))
 	for c := range r.state.cells {
 		r.state.cells[c] = m.format.Cell(op.Body, c)
 	}
 	birth := change.Delta{TS: op.TS, List: change.AppendDelete(nil)}
-	r.undos = []delta.SalvagedDelta{{Delta: birth}}
+	r.undos = []damaged.Change{{Delta: birth}}
 	r.begin()
 	r.log.included, r.log.full, r.log.to = op.LSN-1, op.LSN, mvcc.Max // its own batch may change it
 	m.rows = append(m.rows, r)
 	return r
 }
 
-// savedRun is spans of a row that follow one another: it began once and ended once.
-type savedRun struct {
-	src   *savedRow
+// run is spans of a row that follow one another: it began once and ended once.
+type run struct {
+	src   *history
 	spans []span         // newest first
 	known bool           // some span is
 	begin mvcc.Timestamp // of the oldest known span, at least the floor
@@ -235,7 +235,7 @@ func runLength(spans []span) int {
 }
 
 // find finds when the run began.
-func (r *savedRun) find(floor mvcc.Timestamp) {
+func (r *run) find(floor mvcc.Timestamp) {
 	r.cut = mvcc.Max
 	for _, s := range r.spans {
 		if s.known {
@@ -246,8 +246,8 @@ func (r *savedRun) find(floor mvcc.Timestamp) {
 
 // before reports whether r began before o. If that is unknown, it reports whether the rowset of r is
 // the older one.
-func (r *savedRun) before(o *savedRun) bool {
-	id := func(s *savedRow) uint64 {
+func (r *run) before(o *run) bool {
+	id := func(s *history) uint64 {
 		if s.set == nil {
 			return 1 << 63
 		}
@@ -257,10 +257,10 @@ func (r *savedRun) before(o *savedRun) bool {
 		cmp.Compare(id(r.src), id(o.src))) < 0
 }
 
-func (m *SalvageMerge) addRuns(s *savedRow, spans []span) {
+func (m *Merge) addRuns(s *history, spans []span) {
 	for len(spans) > 0 {
 		n := runLength(spans)
-		r := savedRun{src: s, spans: spans[:n:n]}
+		r := run{src: s, spans: spans[:n:n]}
 		if r.find(m.Options.Floor); r.known {
 			m.runs = append(m.runs, r)
 		}
@@ -269,8 +269,8 @@ func (m *SalvageMerge) addRuns(s *savedRow, spans []span) {
 }
 
 // resolve ends runs that overlap with runs that began later.
-func (m *SalvageMerge) resolve(key []byte) {
-	slices.SortStableFunc(m.runs, func(a, b savedRun) int {
+func (m *Merge) resolve(key []byte) {
+	slices.SortStableFunc(m.runs, func(a, b run) int {
 		if a.before(&b) {
 			return -1
 		}
@@ -294,7 +294,7 @@ func (m *SalvageMerge) resolve(key []byte) {
 }
 
 // overlaps reports whether both runs have known spans at some time.
-func (r *savedRun) overlaps(o *savedRun) bool {
+func (r *run) overlaps(o *run) bool {
 	for _, a := range r.spans {
 		for _, b := range o.spans {
 			if a.known && b.known && max(a.from, b.from) < min(a.to, b.to, r.cut) {
@@ -307,7 +307,7 @@ func (r *savedRun) overlaps(o *savedRun) bool {
 
 // existed returns the last time before end of which it is known that s existed, or that nothing
 // about it is missing.
-func (m *SalvageMerge) existed(s *savedRow, end mvcc.Timestamp) (ts mvcc.Timestamp) {
+func (m *Merge) existed(s *history, end mvcc.Timestamp) (ts mvcc.Timestamp) {
 	if s.set != nil {
 		ts = s.set.MaxTimestamp
 	}
@@ -330,11 +330,11 @@ func (m *SalvageMerge) existed(s *savedRow, end mvcc.Timestamp) (ts mvcc.Timesta
 
 // piece is a time in which the row with a key has the versions of one source.
 type piece struct {
-	src      *savedRow
+	src      *history
 	from, to mvcc.Timestamp
 }
 
-func (r *savedRun) addPieces(dst *[]piece) {
+func (r *run) addPieces(dst *[]piece) {
 	for _, s := range r.spans {
 		if to := min(s.to, r.cut); s.known && s.from < to {
 			*dst = append(*dst, piece{r.src, s.from, to})
@@ -343,7 +343,7 @@ func (r *savedRun) addPieces(dst *[]piece) {
 }
 
 // sortPieces sorts pieces, newest first, and makes them disjoint.
-func (m *SalvageMerge) sortPieces() {
+func (m *Merge) sortPieces() {
 	slices.SortStableFunc(m.pieces, func(a, b piece) int { return cmp.Compare(b.to, a.to) })
 	kept, end := m.pieces[:0], mvcc.Max
 	for _, p := range m.pieces {

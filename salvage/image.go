@@ -1,4 +1,4 @@
-package oribi
+package salvage
 
 import (
 	"cmp"
@@ -7,17 +7,17 @@ import (
 	"io"
 	"slices"
 
+	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/meta"
 )
 
 // Info describes the new store.
-func (v *salvager) Info() ImageInfo {
-	s := v.s
-	c := s.core.Blocks.Counters()
-	return ImageInfo{UUID: hex.EncodeToString(s.core.Instance.ID[:]), Timestamp: s.core.Visible(),
-		BlockSize: s.core.Instance.BlockSize,
-		Epoch:     max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: s.core.LastLSN()}
+func (v *salvager) Info() oribi.ImageInfo {
+	c := v.blocks.Counters()
+	return oribi.ImageInfo{UUID: hex.EncodeToString(v.instance.ID[:]), Timestamp: v.newest,
+		BlockSize: v.instance.BlockSize,
+		Epoch:     max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: v.last}
 }
 
 // Build decides which rowsets are copied and writes the others anew. All rows of the metadata are
@@ -27,13 +27,10 @@ func (v *salvager) Info() ImageInfo {
 // rowset that is written anew contains the whole log, whose operations on its keys are not in the
 // new log.
 func (v *salvager) Build(b *blockmanager.Builder) error {
-	stored := v.s.core.Stored()
-	v.rows = append(v.rows, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
+	v.rows = append(v.rows, blockmanager.Row{Key: meta.StoreKey(), Value: v.stored.Encode()})
 	collect := false
 	for _, t := range v.sorted() {
-		if err := t.plan(); err != nil {
-			return fmt.Errorf("table %q: %w", t.row.Name, err)
-		}
+		t.plan()
 		collect = collect || t.rewrites()
 	}
 	if collect {
@@ -52,11 +49,11 @@ func (v *salvager) Build(b *blockmanager.Builder) error {
 }
 
 // sorted returns the tables by number.
-func (v *salvager) sorted() (list []*salvagedTable) {
+func (v *salvager) sorted() (list []*table) {
 	for _, t := range v.tables {
 		list = append(list, t)
 	}
-	slices.SortFunc(list, func(a, b *salvagedTable) int { return cmp.Compare(a.row.Number, b.row.Number) })
+	slices.SortFunc(list, func(a, b *table) int { return cmp.Compare(a.row.Number, b.row.Number) })
 	return list
 }
 
@@ -74,10 +71,10 @@ func (v *salvager) Rows(fn func(key, value []byte) error) error {
 func (v *salvager) Records(fn func(record []byte) error) error { return v.log.write(fn) }
 
 // Blocks calls fn with each block that is copied.
-func (v *salvager) Blocks(fn func(b ImageBlock, open func() (io.ReadCloser, error)) error) error {
+func (v *salvager) Blocks(fn func(b oribi.ImageBlock, open func() (io.ReadCloser, error)) error) error {
 	for _, b := range v.whole {
-		err := fn(ImageBlock{ID: uint64(b.ID), Length: b.Length, Sum: b.Sum},
-			func() (io.ReadCloser, error) { return v.s.core.Blocks.ReadBlock(b.ID) })
+		err := fn(oribi.ImageBlock{ID: uint64(b.ID), Length: b.Length, Sum: b.Sum},
+			func() (io.ReadCloser, error) { return v.blocks.ReadBlock(b.ID) })
 		if err != nil {
 			return err
 		}

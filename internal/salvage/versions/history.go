@@ -1,4 +1,4 @@
-package rowset
+package versions
 
 import (
 	"cmp"
@@ -8,8 +8,9 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/salvage/damaged"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -49,7 +50,7 @@ type back struct {
 	ts      mvcc.Timestamp
 	hole    bool   // undos are missing: it comes after those before them in the file
 	entered reason // redos are missing from here on, with this reason
-	file    int    // of undos, see delta.SalvagedDelta; −1: of redos, which come before undos
+	file    int    // of undos, see damaged.Change; −1: of redos, which come before undos
 	part    int
 	exists  bool
 	unknown reason
@@ -62,23 +63,23 @@ type backCell struct {
 	lost   reason
 }
 
-// savedRow is one row of a rowset, or of the log, with all its versions.
+// history is one row of a rowset, or of the log, with all its versions.
 //
 // It applies redos to the base and keeps for each a step back, as a merge does. With the undos these
 // make one way from the newest version to the oldest. Where a file has a hole, what the missing
 // changes could have changed is lost from the earliest time of such a change on, in the direction of
 // the file, until a later change than theirs sets it.
-type savedRow struct {
+type history struct {
 	schema *schema.Schema
-	o      *SalvageOptions
-	set    *Metadata // nil: the row is one of the log
+	o      *Options
+	set    *rowset.Metadata // nil: the row is one of the log
 	// note counts the row in a loss. It is nil if nothing of the row is lost.
 	note  func(why reason, filled, newest bool)
-	holes []delta.Hole // of the rowset
+	holes []damaged.Hole // of the rowset
 
 	key          []byte
 	row          batch.Ordinal
-	undos, redos []delta.SalvagedDelta
+	undos, redos []damaged.Change
 	state        rowVersion       // at the current time
 	firstRedo    []mvcc.Timestamp // of all redos, then of each column
 	forth        []back           // over redos, oldest first
@@ -92,20 +93,20 @@ type savedRow struct {
 }
 
 // begin applies the redos to s.state, which is the base data.
-func (s *savedRow) begin() {
+func (s *history) begin() {
 	s.noteRedos(s.redos)
 	s.forth = s.forward(s.forth[:0], s.redos)
 }
 
 // change applies a later change than those in files: one of the log.
-func (s *savedRow) change(ts mvcc.Timestamp, list change.List) {
-	d := delta.SalvagedDelta{Delta: change.Delta{Row: uint32(s.row), TS: ts, List: list}, File: math.MaxInt}
+func (s *history) change(ts mvcc.Timestamp, list change.List) {
+	d := damaged.Change{Delta: change.Delta{Row: uint32(s.row), TS: ts, List: list}, File: math.MaxInt}
 	s.noteRedo(&d)
 	s.forth = append(s.forth, s.apply(&d))
 }
 
 // finish makes s.steps from the newest version, which is s.state, to the oldest.
-func (s *savedRow) finish() {
+func (s *history) finish() {
 	s.newest.copyFrom(&s.state)
 	s.steps = append(s.steps[:0], s.forth...)
 	slices.Reverse(s.steps)
@@ -122,14 +123,14 @@ func (s *savedRow) finish() {
 }
 
 // rewind makes s.state the newest version.
-func (s *savedRow) rewind() {
+func (s *history) rewind() {
 	s.state.copyFrom(&s.newest)
 	s.next = 0
 }
 
 // earlier makes s.state the version before the next step back, and returns the time of that step,
 // or false if no step is left. It adds the columns that it sets to touched.
-func (s *savedRow) earlier(touched *[]int) (ts mvcc.Timestamp, ok bool) {
+func (s *history) earlier(touched *[]int) (ts mvcc.Timestamp, ok bool) {
 	if s.next == len(s.steps) {
 		return 0, false
 	}
@@ -148,7 +149,7 @@ type span struct {
 
 // spans appends the times of the row, newest first, and notes what is lost of them. It must be
 // finished.
-func (s *savedRow) spans(dst []span) []span {
+func (s *history) spans(dst []span) []span {
 	s.rewind()
 	first, to := len(dst), mvcc.Max
 	var touched []int
@@ -183,14 +184,14 @@ func compareSteps(a, b back) int {
 	return 1
 }
 
-func (s *savedRow) inHole(h *delta.Hole) bool {
+func (s *history) inHole(h *damaged.Hole) bool {
 	return uint32(s.row) >= h.From && uint32(s.row) <= h.To
 }
 
 // hidden returns a hole on account of which a change of column c at ts, at a position in the files,
 // has an unknown effect, or nil if its effect is known. With a hole, a change that is missing may
 // come after it. A negative column is the existence of the row.
-func (s *savedRow) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *delta.Hole {
+func (s *history) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *damaged.Hole {
 	for i := range s.holes {
 		h := &s.holes[i]
 		last := h.Max
@@ -207,7 +208,7 @@ func (s *savedRow) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *delt
 // changedIn reports whether a hole may have changes of a column or, if c is negative, may have
 // ended or begun the row. A delete changes no column, and the columns that a reinsert sets are
 // among the columns of the hole.
-func (s *savedRow) changedIn(h *delta.Hole, c int) bool {
+func (s *history) changedIn(h *damaged.Hole, c int) bool {
 	if c < 0 {
 		return h.Existence
 	}
@@ -216,14 +217,14 @@ func (s *savedRow) changedIn(h *delta.Hole, c int) bool {
 
 // forward applies redos, oldest first, and holes among them to s.state. It appends steps back,
 // oldest first.
-func (s *savedRow) forward(steps []back, redo []delta.SalvagedDelta) []back {
-	var holes []*delta.Hole
+func (s *history) forward(steps []back, redo []damaged.Change) []back {
+	var holes []*damaged.Hole
 	for i := range s.holes {
 		if h := &s.holes[i]; !h.Undo && s.inHole(h) {
 			holes = append(holes, h)
 		}
 	}
-	slices.SortFunc(holes, func(a, b *delta.Hole) int { return cmp.Compare(a.Min, b.Min) })
+	slices.SortFunc(holes, func(a, b *damaged.Hole) int { return cmp.Compare(a.Min, b.Min) })
 	for i := range redo {
 		for len(holes) > 0 && holes[0].Min <= redo[i].TS {
 			steps, holes = append(steps, s.enterHole(holes[0])), holes[1:]
@@ -237,19 +238,19 @@ func (s *savedRow) forward(steps []back, redo []delta.SalvagedDelta) []back {
 }
 
 // keep returns a step back to s.state, without cells.
-func (s *savedRow) keep(ts mvcc.Timestamp) back {
+func (s *history) keep(ts mvcc.Timestamp) back {
 	return back{ts: ts, file: -1, exists: s.state.exists, unknown: s.state.unknown}
 }
 
 // put sets a cell of s.state and adds the old one to b.
-func (s *savedRow) put(b *back, c int, cell []byte, lost reason) {
+func (s *history) put(b *back, c int, cell []byte, lost reason) {
 	st := &s.state
 	b.cells = append(b.cells, backCell{c, st.cells[c], st.lost[c]})
 	st.cells[c], st.lost[c] = cell, lost
 }
 
 // enterHole applies missing redos to s.state.
-func (s *savedRow) enterHole(h *delta.Hole) back {
+func (s *history) enterHole(h *damaged.Hole) back {
 	why := reason{h.Block, -1}
 	b := s.keep(h.Min)
 	b.entered = why
@@ -265,7 +266,7 @@ func (s *savedRow) enterHole(h *delta.Hole) back {
 }
 
 // apply applies a redo to s.state.
-func (s *savedRow) apply(d *delta.SalvagedDelta) back {
+func (s *history) apply(d *damaged.Change) back {
 	b := s.keep(d.TS)
 	if s.hidden(false, d.File, d.Part, -1, d.TS) == nil {
 		s.state.exists, s.state.unknown = d.List.Kind() != change.Delete, reason{}
@@ -288,7 +289,7 @@ func (s *savedRow) apply(d *delta.SalvagedDelta) back {
 }
 
 // backStep returns the step back of an undo.
-func (s *savedRow) backStep(d *delta.SalvagedDelta) back {
+func (s *history) backStep(d *damaged.Change) back {
 	b := back{ts: d.TS, file: d.File, part: d.Part, exists: d.List.Kind() != change.Delete}
 	if d.List.Kind() == change.Reinsert { // a column that was added later gets its default
 		for c := s.schema.Keys; c < len(s.schema.Columns); c++ {
@@ -309,7 +310,7 @@ func (s *savedRow) backStep(d *delta.SalvagedDelta) back {
 }
 
 // holeSteps returns the steps back over missing undos.
-func (s *savedRow) holeSteps(h *delta.Hole) (steps []back) {
+func (s *history) holeSteps(h *damaged.Hole) (steps []back) {
 	why := reason{h.Block, -1}
 	at := func(ts mvcc.Timestamp) *back {
 		for i := range steps {
@@ -334,10 +335,12 @@ func (s *savedRow) holeSteps(h *delta.Hole) (steps []back) {
 
 // lastUndo returns a timestamp at or before which the missing undos of column c are; negative:
 // those that decide whether the row exists. The undos of a column are older than its redos.
-func (s *savedRow) lastUndo(h *delta.Hole, c int) mvcc.Timestamp { return min(h.Max, s.firstRedo[c+1]) }
+func (s *history) lastUndo(h *damaged.Hole, c int) mvcc.Timestamp {
+	return min(h.Max, s.firstRedo[c+1])
+}
 
 // noteRedos sets s.firstRedo.
-func (s *savedRow) noteRedos(redo []delta.SalvagedDelta) {
+func (s *history) noteRedos(redo []damaged.Change) {
 	n := len(s.schema.Columns) + 1
 	s.firstRedo = slices.Grow(s.firstRedo[:0], n)[:n]
 	for i := range s.firstRedo {
@@ -348,7 +351,7 @@ func (s *savedRow) noteRedos(redo []delta.SalvagedDelta) {
 	}
 }
 
-func (s *savedRow) noteRedo(d *delta.SalvagedDelta) {
+func (s *history) noteRedo(d *damaged.Change) {
 	s.firstRedo[0] = min(s.firstRedo[0], d.TS)
 	for r := d.List.Columns(); ; {
 		id, _, ok := r.Next()
@@ -364,7 +367,7 @@ func (s *savedRow) noteRedo(d *delta.SalvagedDelta) {
 // stepBack applies a step to s.state, except for cells that a missing undo may have set, and adds
 // the columns that it sets to touched. A step back over the beginning of missing redos, which may
 // be before the row began, restores only what is still unknown on account of them.
-func (s *savedRow) stepBack(b *back, touched []int) []int {
+func (s *history) stepBack(b *back, touched []int) []int {
 	restores := func(now reason, c int) bool {
 		switch {
 		case b.hole:
@@ -391,7 +394,7 @@ func (s *savedRow) stepBack(b *back, touched []int) []int {
 
 // present reports whether s.state, which ended at the timestamp, is known to exist and kept, and
 // whether it may exist. It fills cells with NULL if they are to be filled.
-func (s *savedRow) present(end mvcc.Timestamp) (kept, may bool) {
+func (s *history) present(end mvcc.Timestamp) (kept, may bool) {
 	st := &s.state
 	noted, newest := end > s.o.Floor && s.note != nil, end == mvcc.Max
 	if st.unknown.is() {
@@ -424,12 +427,12 @@ func (s *savedRow) present(end mvcc.Timestamp) (kept, may bool) {
 }
 
 // nullable reports whether a column may be filled with NULL.
-func (s *savedRow) nullable(c int) bool {
+func (s *history) nullable(c int) bool {
 	return s.o.FillNull && c >= s.schema.Keys && s.schema.Columns[c].Nullable
 }
 
 // cell returns the cell of s.state for column c, NULL if it is lost.
-func (s *savedRow) cell(c int) []byte {
+func (s *history) cell(c int) []byte {
 	if s.state.lost[c].is() {
 		return nil
 	}
@@ -437,7 +440,7 @@ func (s *savedRow) cell(c int) []byte {
 }
 
 // list returns a list that sets columns to the cells of s.state.
-func (s *savedRow) list(kind change.Kind, columns []int) change.List {
+func (s *history) list(kind change.Kind, columns []int) change.List {
 	l := change.AppendUpdateHeader(nil, kind)
 	for _, c := range columns {
 		l = change.AppendColumn(l, s.schema.Columns[c].ID, s.cell(c))
