@@ -37,7 +37,6 @@ type container struct {
 	acquired bool      // by a Creation
 	unlinked bool      // the file is gone: the next commit removes the row
 	damaged  bool      // a block in it could not be copied: it is not rewritten
-	doubtful bool      // OpenDamaged has not found that it is the container
 
 	refs atomic.Int64 // open sources
 	file *sharedFile  // for reading; nil for a dead one from before the open

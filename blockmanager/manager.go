@@ -64,8 +64,6 @@ type Manager struct {
 	pool  []*container
 	fresh map[*container]struct{} // created in this session, without a row yet
 
-	sums lazySums // of OpenDamaged
-
 	// Of a follower: blocks and containers that only earlier states have. Readers of these states
 	// may still open their files, until Forget.
 	older   map[block.ID]*liveBlock

@@ -101,7 +101,7 @@ func (s *state) open(o *Options) error {
 			continue // possibly unlinked already
 		}
 		err := openContainer(o, c, last[c])
-		if err != nil && o.damaged != nil {
+		if err != nil && o.tolerance != nil {
 			openDamagedContainer(o, c, err)
 		} else if err != nil {
 			for _, c := range s.containers {

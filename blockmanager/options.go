@@ -49,9 +49,7 @@ type Options struct {
 	// Logger takes warnings and Pebble's messages (at debug level); default: none.
 	Logger *slog.Logger
 
-	// damaged is set by OpenDamaged and called for each damaged file. If it is nil, damage is an
-	// error.
-	damaged func(Damage)
+	tolerance *tolerance // set by OpenDamaged; nil: damage is an error
 }
 
 // withDefaults returns a copy with each default filled in, except BlockSize.

@@ -112,13 +112,14 @@ func (s *source) check(n int64) error {
 	}
 	tail := make([]byte, s.b.length-from)
 	if _, err := s.ReadAt(tail, from); err != nil {
-		if errors.Is(err, fault.ErrCorrupt) && s.m.mayBe(s) {
+		if errors.Is(err, fault.ErrCorrupt) && s.m.o.tolerance.accepts(s) {
 			return nil
 		}
 		return err
 	}
 	footer := tail[max(0, len(tail)-footerProbe):]
-	if got := identity(s.m.o.Instance, s.b.id, &s.b.blockRow, footer); got != s.b.identity && !s.m.mayBe(s) {
+	if got := identity(s.m.o.Instance, s.b.id, &s.b.blockRow, footer); got != s.b.identity &&
+		!s.m.o.tolerance.accepts(s) {
 		return s.corrupt("identity %016x, want %016x", got, s.b.identity)
 	}
 	s.tail.Store(&tail)

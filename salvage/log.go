@@ -99,7 +99,7 @@ func (l *logReader) each(
 	var why *logDamage
 	foreign := ""
 	l.last = mvcc.Min
-	err := wal.Salvage(l.v.logOptions(), func(e *wal.Entry) error {
+	err := wal.WalkAll(l.v.logOptions(), func(e *wal.Entry) error {
 		if err := l.v.ctx.Err(); err != nil {
 			return err
 		}

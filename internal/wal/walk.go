@@ -52,11 +52,11 @@ type SegmentHeader struct {
 // A file that cannot be read is reported as damage.
 func Walk(o Options, fn func(*Entry) error) error { return walk(o, false, fn) }
 
-// Salvage is like Walk, and also finds the frames of segments with a damaged header, if they belong
+// WalkAll is like Walk, and also finds the frames of segments with a damaged header, if they belong
 // to the instance in o.
-func Salvage(o Options, fn func(*Entry) error) error { return walk(o, true, fn) }
+func WalkAll(o Options, fn func(*Entry) error) error { return walk(o, true, fn) }
 
-func walk(o Options, salvage bool, fn func(*Entry) error) error {
+func walk(o Options, all bool, fn func(*Entry) error) error {
 	o, err := o.filled()
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func walk(o Options, salvage bool, fn func(*Entry) error) error {
 		return err
 	}
 	for i := range segs {
-		w := walker{o: o, seg: &segs[i], newest: i == len(segs)-1, fn: fn, salvage: salvage}
+		w := walker{o: o, seg: &segs[i], newest: i == len(segs)-1, fn: fn, all: all}
 		if i == len(segs)-2 {
 			w.next = &segs[i+1]
 		}
@@ -87,7 +87,7 @@ type walker struct {
 	stop   error // of fn
 	broken bool  // damage is before the next part: the chain hash is not known
 
-	salvage bool // frames after a damaged header count
+	all bool // frames after a damaged header count
 }
 
 func (w *walker) give(e *Entry) error {
@@ -144,7 +144,7 @@ func (w *walker) parts() error {
 	case problem == "" && h.number != w.seg.number:
 		problem = fmt.Sprintf("segment %d under the name of segment %d", h.number, w.seg.number)
 	}
-	if problem != "" && w.salvage && err == nil {
+	if problem != "" && w.all && err == nil {
 		r.seed, r.at = seedCRC(w.o.Instance), border{off: headerLen - alignment}
 		if err = w.resume(r, &damage{r.name, 0, problem, true}); err != nil {
 			return noEOF(err)

@@ -33,7 +33,7 @@ func OpenDamaged(o Options, report func(Damage)) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.ReadOnly, o.damaged = true, report
+	o.ReadOnly, o.tolerance = true, &tolerance{report: report, doubtful: map[*container]bool{}}
 	m := &Manager{o: o, poison: newPoison(), fresh: map[*container]struct{}{}}
 	if err := m.readDamaged(); err != nil {
 		return nil, fmt.Errorf("blockmanager: open: %w", err)
@@ -45,13 +45,13 @@ func OpenDamaged(o Options, report func(Damage)) (*Manager, error) {
 func (m *Manager) readDamaged() (err error) {
 	o := &m.o
 	if m.anchor, err = readAnchor(o); err != nil {
-		o.damaged(Damage{File: anchorName, Problem: err.Error()})
+		o.tolerance.report(Damage{File: anchorName, Problem: err.Error()})
 		m.anchor = &anchor{instance: o.Instance}
 	}
 	found, err := readMeta(o)
 	whole := err == nil
 	if !whole {
-		o.damaged(Damage{File: "meta", Problem: err.Error()})
+		o.tolerance.report(Damage{File: "meta", Problem: err.Error()})
 	}
 	j, jerr := readJournal(o.FS, o.journalPath(JournalName), o.Instance)
 	if jerr == nil {
@@ -66,9 +66,9 @@ func (m *Manager) readDamaged() (err error) {
 	m.state = found
 	switch i := newestSlot(&m.anchor.slots); {
 	case i >= 0 && !m.anchor.slots[i].accepts(found.root):
-		o.damaged(Older(found.epoch, m.anchor.slots[i].epoch))
+		o.tolerance.report(Older(found.epoch, m.anchor.slots[i].epoch))
 	case i < 0 && !whole && j.problem != "":
-		o.damaged(Damage{File: "meta", Lost: true,
+		o.tolerance.report(Damage{File: "meta", Lost: true,
 			Problem: fmt.Sprintf("the newest readable metadata is of epoch %d, and may not "+
 				"be the last: %s: %s",
 				found.epoch, JournalName, j.problem)})
@@ -139,11 +139,11 @@ func (m *Manager) BlockSize() int64 {
 // openDamagedContainer opens a container of which openContainer has returned err. Without a file,
 // its blocks are ErrCorrupt.
 func openDamagedContainer(o *Options, c *container, err error) {
-	o.damaged(Damage{File: "data/" + c.name(), Problem: err.Error()})
-	c.doubtful = true
+	o.tolerance.report(Damage{File: "data/" + c.name(), Problem: err.Error()})
+	o.tolerance.doubtful[c] = true
 	if f, err := o.FS.Open(o.dataPath(c.name()), false); err == nil {
 		c.file = newSharedFile(f)
-		c.doubtful = checkContainer(o, c.id, f, 0) != nil
+		o.tolerance.doubtful[c] = checkContainer(o, c.id, f, 0) != nil
 	}
 }
 
@@ -175,37 +175,40 @@ func (m *Manager) ReadBlock(id block.ID) (io.ReadCloser, error) {
 	return &blockReader{src: src, b: src.(*source).b, sum: xxh3.New()}, nil
 }
 
-// lazySums are the checksums of all blocks.
-type lazySums struct {
-	mu  sync.Mutex
-	ids map[uint64]block.ID
-	may map[block.ID]bool // results of mayBe
+// tolerance is the damage that OpenDamaged has found, and decides what else is accepted.
+type tolerance struct {
+	report   func(Damage)
+	doubtful map[*container]bool // files that may be another container's; complete after the open
+
+	mu   sync.Mutex
+	sums map[uint64]block.ID // the checksums of all blocks; nil until they are needed
+	may  map[block.ID]bool   // results of accepts
 }
 
-// mayBe reports whether a damaged block is accepted although its end is not as it was: there may be
-// cblocks in it that can be read, each with a checksum. It must be in the right container, and must
-// not be another block in a wrong place.
-func (m *Manager) mayBe(s *source) bool {
-	if m.o.damaged == nil || s.b.in.doubtful {
+// accepts reports whether a damaged block is accepted although its end is not as it was: there may
+// be cblocks in it that can be read, each with a checksum. It must be in the right container, and
+// must not be another block in a wrong place. A nil tolerance accepts nothing.
+func (t *tolerance) accepts(s *source) bool {
+	if t == nil || t.doubtful[s.b.in] {
 		return false
 	}
-	m.sums.mu.Lock()
-	defer m.sums.mu.Unlock()
-	may, known := m.sums.may[s.b.id]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	may, known := t.may[s.b.id]
 	if known {
 		return may
 	}
-	if m.sums.ids == nil {
-		m.sums.ids, m.sums.may = map[uint64]block.ID{}, map[block.ID]bool{}
-		for id, b := range m.state.blocks {
-			m.sums.ids[b.sum] = id
+	if t.sums == nil {
+		t.sums, t.may = map[uint64]block.ID{}, map[block.ID]bool{}
+		for id, b := range s.m.state.blocks {
+			t.sums[b.sum] = id
 		}
 	}
 	sum := xxh3.New()
 	n, err := io.Copy(sum, io.NewSectionReader(s, 0, s.b.length))
-	_, other := m.sums.ids[sum.Sum64()]
+	_, other := t.sums[sum.Sum64()]
 	may = err == nil && !other || n > 0 && errors.Is(err, fault.ErrCorrupt) // the file ends within it
-	m.sums.may[s.b.id] = may
+	t.may[s.b.id] = may
 	return may
 }
 
