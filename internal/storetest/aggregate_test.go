@@ -67,26 +67,6 @@ func aggregated(t *testing.T, table *oribi.Table, aggregates []oribi.Aggregate, 
 	return strings.Join(lines, "\n")
 }
 
-func TestAggregateOfNullsIsNull(t *testing.T) {
-	store, table := aggregateTable(t, nil)
-	all := []oribi.Aggregate{oribi.CountRows(), oribi.CountOf("i"), oribi.CountOf("k"), oribi.SumOf("i"),
-		oribi.SumOf("d"), oribi.SumOf("f"),
-		oribi.MinOf("s"), oribi.MaxOf("i"), oribi.AvgOf("i"), oribi.AvgOf("d"), oribi.AvgOf("f"),
-		oribi.SumOfProduct(oribi.Col("i"), oribi.Col("k"))}
-	const none = "NULL NULL NULL NULL NULL NULL NULL NULL NULL]"
-	if got := aggregated(t, table, all); got != "[0 0 0 "+none {
-		t.Errorf("without rows: %s", got)
-	}
-	if got := aggregated(t, table, all, oribi.GroupBy("s")); got != "" {
-		t.Errorf("groups without rows: %s", got)
-	}
-	insert(t, store, table, oribi.Row{}, oribi.Row{"s": ""}, oribi.Row{})
-	if got, want := aggregated(t, table, all, oribi.GroupBy("s")),
-		"[1 0 1 NULL NULL NULL  NULL NULL NULL NULL NULL]\n<nil>[2 0 2 "+none; got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
 func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 	store, table := aggregateTable(t, nil)
 	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -227,78 +207,5 @@ func TestAggregateErrorsNameTableAndColumn(t *testing.T) {
 	if _, err := table.Aggregate(t.Context(), nil, oribi.GroupBy("s")); !strings.Contains(fmt.Sprint(err),
 		`oribi: table "t": `) || !strings.Contains(fmt.Sprint(err), "too much memory: more than 4 MiB") {
 		t.Errorf("too many groups: %v", err)
-	}
-}
-
-func TestAggregateGroupsAreInOrder(t *testing.T) {
-	store, table := aggregateTable(t, nil)
-	zero := 0.0
-	insert(t, store, table,
-		oribi.Row{"f": math.NaN(), "a": []int32{2}}, oribi.Row{"f": -zero, "u": 1},
-		oribi.Row{"f": 1, "b": true, "u": uint64(math.MaxUint64)},
-		oribi.Row{"f": math.Inf(1), "b": false, "a": []int32{2}},
-		oribi.Row{"f": math.Copysign(0, -1), "d": 1}, oribi.Row{"d": -1},
-		oribi.Row{"f": -math.NaN(), "a": []int32{}})
-	count := []oribi.Aggregate{oribi.CountRows()}
-	for column, want := range map[string]string{
-		"f": "0[2] 1[1] +Inf[1] NaN[2] <nil>[1]",
-		"u": "1[1] 18446744073709551615[1] <nil>[5]",
-		"b": "false[1] true[1] <nil>[5]",
-		"d": "-1.00[1] 1.00[1] <nil>[5]",
-		"a": "[1] 2[2] <nil>[4]",
-	} {
-		if got := strings.ReplaceAll(aggregated(t, table, count, oribi.GroupBy(column)), "\n", " "); got != want {
-			t.Errorf("by %s: %s, want %s", column, got, want)
-		}
-	}
-	if got, want := aggregated(t, table, nil, oribi.GroupBy("f"), oribi.GroupBy("b"), oribi.Where(oribi.Ge("f", 0))),
-		"0 <nil>[]\n1 true[]\n+Inf false[]"; got != want {
-		t.Errorf("distinct values:\n%s\nwant\n%s", got, want)
-	}
-}
-
-// The answer as of a timestamp is the same in memory, in files, after changes, and after the schema
-// has changed.
-func TestAggregateReadsOneState(t *testing.T) {
-	ctx := t.Context()
-	store, table := aggregateTable(t, nil)
-	insert(t, store, table, oribi.Row{"i": 1, "s": "x"}, oribi.Row{"i": 20, "s": "y"}, oribi.Row{"i": 300, "s": "x"})
-	first := store.Visible()
-	sn := must.Get(store.Snapshot(ctx))(t)
-	defer sn.Close()
-	sums := []oribi.Aggregate{oribi.SumOf("i"), oribi.CountRows()}
-	check := func(when string) {
-		t.Helper()
-		for _, at := range []oribi.ReadOption{oribi.AsOf(first), oribi.At(sn)} {
-			if got := aggregated(t, table, sums, oribi.GroupBy("s"), at); got != "x[301 2]\ny[20 1]" {
-				t.Errorf("%s: %s", when, got)
-			}
-		}
-	}
-	check("in memory")
-	must.Do(t, table.Flush(ctx))
-	check("in a file")
-	b := store.NewBatch()
-	b.Update(table, oribi.Row{"k": 0, "i": 5000, "s": "z"})
-	b.Delete(table, oribi.Row{"k": 1})
-	b.Insert(table, oribi.Row{"k": 9, "i": 60000, "s": "x"})
-	must.Get(b.Commit(ctx))(t)
-	check("with changes")
-	if got := aggregated(t, table, sums, oribi.GroupBy("s")); got != "x[60300 2]\nz[5000 1]" {
-		t.Errorf("the newest state: %s", got)
-	}
-	if got := aggregated(t, table, sums, oribi.From(1), oribi.To(9)); got != "[300 1]" {
-		t.Errorf("a range: %s", got)
-	}
-	if got := aggregated(t, table, sums, oribi.Prefix(9), oribi.Where(oribi.Eq("s", "x"))); got != "[60000 1]" {
-		t.Errorf("a prefix: %s", got)
-	}
-	must.Do(t, table.Compact(ctx))
-	check("after a compaction")
-	must.Do(t, table.Alter(ctx, oribi.RenameColumn("i", "n"),
-		oribi.AddColumn(schema.Column{Name: "m", Type: schema.Int32, Default: []byte{7, 0, 0, 0}})))
-	if got := aggregated(t, table, []oribi.Aggregate{oribi.SumOf("n"), oribi.SumOf("m")}, oribi.GroupBy("s"),
-		oribi.AsOf(first)); got != "x[301 14]\ny[20 7]" {
-		t.Errorf("after an alteration: %s", got)
 	}
 }

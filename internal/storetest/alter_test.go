@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
@@ -82,126 +81,6 @@ func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, o
 				t.Fatalf("%s: got %v, %v, want %v", what, got, err, row)
 			}
 		}
-	}
-}
-
-// Columns are added, dropped, renamed and given new defaults while one row is in a rowset, one in a
-// rowset with a change in memory, and one in memory. Reads, of the newest state and of earlier
-// ones, return the same rows after flushes, compactions and reopenings.
-func TestAlteredTableReturnsNewColumns(t *testing.T) {
-	ctx := context.Background()
-	store, table, reopen := alterStore(t)
-	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 10, "s": "one"})
-	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "n": 20})
-	must.Do(t, table.Flush(ctx))
-	first := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 3, "n": 30, "s": "three"})
-	second := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 2, "n": 21, "s": "two"})
-
-	alter(t, table, oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int16, Default: []byte{7, 0}}),
-		oribi.AddColumn(schema.Column{Name: "e", Type: schema.String, Nullable: true}),
-		oribi.RenameColumn("n", "m"), oribi.DropColumn("s"))
-	third := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "m": 11, "d": 8})
-	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 4, "m": 40})
-	alter(t, table, oribi.SetDefault("d", 9),
-		oribi.AddColumn(schema.Column{Name: "s", Type: schema.String, Nullable: true}))
-	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 5, "m": 50, "s": "five"})
-
-	row := func(k, m, d int, s any) oribi.Row {
-		return oribi.Row{"k": int64(k), "m": int32(m), "d": int16(d), "e": nil, "s": s}
-	}
-	check := func(what string) {
-		t.Helper()
-		wantRows(t, what+", first", table,
-			[]oribi.Row{row(1, 10, 7, nil), row(2, 20, 7, nil), row(3, 30, 7, nil)}, oribi.AsOf(first))
-		wantRows(t, what+", second", table,
-			[]oribi.Row{row(1, 10, 7, nil), row(2, 21, 7, nil), row(3, 30, 7, nil)}, oribi.AsOf(second))
-		wantRows(t, what+", third", table,
-			[]oribi.Row{row(1, 11, 8, nil), row(2, 21, 7, nil), row(3, 30, 7, nil)}, oribi.AsOf(third))
-		wantRows(t, what+", now", table,
-			[]oribi.Row{row(1, 11, 8, nil), row(2, 21, 7, nil), row(3, 30, 7, nil),
-				row(4, 40, 7, nil), row(5, 50, 9, "five")})
-		if n, err := table.Count(ctx, oribi.Where(oribi.Eq("d", 7))); n != 3 || err != nil {
-			t.Fatalf("%s: %d rows with d = 7, %v", what, n, err)
-		}
-		if _, err := table.Get(ctx, 1, oribi.Columns("n")); !errors.Is(err, oribi.ErrNoColumn) {
-			t.Fatalf("%s: column n: %v", what, err)
-		}
-	}
-	check("in memory")
-	_, table = reopen()
-	check("reopened")
-	must.Do(t, table.Compact(ctx))
-	check("compacted")
-	store, table = reopen()
-	check("compacted and reopened")
-	if p := table.Properties(); p.SchemaVersion != 2 {
-		t.Errorf("schema version %d", p.SchemaVersion)
-	}
-	var ids []int
-	for _, c := range table.Schema().Columns {
-		ids = append(ids, int(c.ID))
-	}
-	if !slices.Equal(ids, []int{0, 1, 3, 4, 5}) {
-		t.Errorf("column ids %v", ids)
-	}
-	must.Do(t, store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
-}
-
-func TestRefusedAlterChangesNothing(t *testing.T) {
-	ctx := context.Background()
-	store, table, _ := alterStore(t)
-	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 10})
-	good := oribi.AddColumn(schema.Column{Name: "good", Type: schema.Int64, Nullable: true})
-	cases := []struct {
-		name   string
-		change oribi.Alteration
-		want   error
-	}{
-		{"drop a key column", oribi.DropColumn("k"), oribi.ErrSchema},
-		{"drop an absent column", oribi.DropColumn("x"), oribi.ErrNoColumn},
-		{"NOT NULL without default", oribi.AddColumn(schema.Column{Name: "x", Type: schema.Int64}), oribi.ErrSchema},
-		{"an existing column", oribi.AddColumn(schema.Column{Name: "n", Type: schema.Int64, Nullable: true}),
-			oribi.ErrExists},
-		{"a column that the same Alter adds", good, oribi.ErrExists},
-		{"an unknown type", oribi.AddColumn(schema.Column{Name: "x", Type: 77, Nullable: true, Default: []byte{1}}),
-			oribi.ErrSchema},
-		{"a default that is not valid UTF-8",
-			oribi.AddColumn(schema.Column{Name: "x", Type: schema.String, Default: []byte{0xff}}), oribi.ErrSchema},
-		{"a rename to an existing name", oribi.RenameColumn("s", "n"), oribi.ErrExists},
-		{"a rename of an absent column", oribi.RenameColumn("x", "y"), oribi.ErrNoColumn},
-		{"a default of another type", oribi.SetDefault("n", "text"), oribi.ErrSchema},
-		{"a default out of range", oribi.SetDefault("n", int64(1)<<40), oribi.ErrSchema},
-		{"a default of another width", oribi.SetDefaultCell("n", []byte{1}), oribi.ErrSchema},
-		{"a default for the key", oribi.SetDefault("k", 1), oribi.ErrSchema},
-		{"an encoding that does not fit", oribi.SetEncoding("n", schema.Prefix), oribi.ErrSchema},
-		{"an unknown codec", oribi.SetCompression("n", 55), oribi.ErrSchema},
-		{"an invalid block size", oribi.SetBlockSize("n", 3), oribi.ErrSchema},
-		{"an invalid comment", oribi.SetComment("\xff"), oribi.ErrSchema},
-		{"an invalid column comment", oribi.SetColumnComment("n", "\xff"), oribi.ErrSchema},
-		{"a negative retention", oribi.SetHistory(-time.Hour), oribi.ErrSchema},
-	}
-	before, properties := table.Schema(), table.Properties()
-	for _, c := range cases {
-		if err := table.Alter(ctx, good, oribi.SetHistory(time.Hour), c.change); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
-		if table.Schema() != before || table.Properties() != properties {
-			t.Fatalf("%s: the table changed", c.name)
-		}
-	}
-	canceled, cancel := context.WithCancel(ctx)
-	cancel()
-	for _, changes := range [][]oribi.Alteration{{good}, nil} {
-		if err := table.Alter(canceled, changes...); !errors.Is(err, context.Canceled) {
-			t.Errorf("%d changes with a canceled context: %v", len(changes), err)
-		}
-	}
-	if table.Schema() != before {
-		t.Error("an Alter with a canceled context changed the table")
-	}
-	must.Do(t, store.Close())
-	if err := table.Alter(ctx, good); !errors.Is(err, oribi.ErrClosed) {
-		t.Errorf("closed: %v", err)
 	}
 }
 
@@ -336,64 +215,6 @@ func TestTypedTableRebindsFieldsAfterAlter(t *testing.T) {
 	}
 }
 
-// A longer retention does not bring history back. A shorter one takes effect at once, also for a
-// table that is reopened.
-func TestAlteredRetention(t *testing.T) {
-	ctx := context.Background()
-	w := newFakeWall()
-	store, table := floorStore(t, w)
-	defer func() { store.Close() }()
-	old := putNumber(t, store, table, 1, 10)
-	w.move(30 * minute)
-	mid := putNumber(t, store, table, 1, 20)
-	w.move(45 * minute)
-	must.Do(t, table.Compact(ctx))
-	floor := table.Properties().HistoryFloor
-	alter(t, table, oribi.SetHistory(oribi.HistoryForever))
-	if p := table.Properties(); p.History != oribi.HistoryForever || p.HistoryFloor != floor {
-		t.Fatalf("%+v, the floor was %v", p, floor)
-	}
-	if _, err := table.Get(ctx, 1, oribi.AsOf(old)); !errors.Is(err, oribi.ErrTooOld) {
-		t.Errorf("before the floor: %v", err)
-	}
-	wantValue(t, table, 20, oribi.AsOf(mid))
-	w.move(100 * minute)
-	wantValue(t, table, 20, oribi.AsOf(mid))
-	alter(t, table, oribi.SetHistory(time.Hour))
-	if _, err := table.Get(ctx, 1, oribi.AsOf(mid)); !errors.Is(err, oribi.ErrTooOld) {
-		t.Errorf("beyond the shorter retention: %v", err)
-	}
-	wantValue(t, table, 20)
-}
-
-// History below the floor stays unreadable after the retention is made longer, so its space is
-// freed as before.
-func TestLongerRetentionKeepsNothingBelowTheFloor(t *testing.T) {
-	ctx := context.Background()
-	w := newFakeWall()
-	store, table := floorStore(t, w)
-	defer func() { store.Close() }()
-	for k := range 2 { // the second flush raises the floor above the first row's insertion
-		putNumber(t, store, table, k, 1)
-		must.Do(t, table.Flush(ctx))
-		w.move(2 * time.Hour)
-	}
-	alter(t, table, oribi.SetHistory(oribi.HistoryForever))
-	floor := table.Properties().HistoryFloor
-	must.Get(table.CollectUndos(ctx))(t)
-	for i, want := range []int{0, 1} {
-		if got := table.Layout().RowSets[i].Undos; got != want {
-			t.Errorf("rowset %d has %d undo files, want %d", i, got, want)
-		}
-	}
-	if p := table.Properties(); p.HistoryFloor != floor {
-		t.Errorf("the floor went from %v to %v", floor, p.HistoryFloor)
-	}
-	if _, err := table.Get(ctx, 0, oribi.AsOf(floor)); err != nil {
-		t.Errorf("at the floor: %v", err)
-	}
-}
-
 // Writers and readers wait only for the alteration itself and never see a value in a column that it
 // was not written to: n is always ten times the key, under any name, d is never below its default,
 // and the text of a dropped column does not appear.
@@ -475,62 +296,5 @@ func TestAlterWithConcurrentWritersAndReaders(t *testing.T) {
 	written.Range(func(any, any) bool { want++; return true })
 	if n, err := table.Count(context.Background()); n != want || err != nil {
 		t.Errorf("%d rows, %v, want %d", n, err, want)
-	}
-}
-
-// Source: tablet spec §2.6, §12.4.
-func TestImmutableColumnIsSetByInsertsAlone(t *testing.T) {
-	store, table, reopen := alterStore(t)
-	b := store.NewBatch()
-	b.Insert(table, oribi.Row{"k": 1, "n": 10, "s": "one"})
-	b.Upsert(table, oribi.Row{"k": 1, "s": "two"})
-	alter(t, table, oribi.SetImmutable("n", true))
-	b.Upsert(table, oribi.Row{"k": 2, "n": 20, "s": "two"})
-	must.Get(b.Commit(context.Background()))(t)
-	store, table = reopen()
-	put := func(op oribi.Op, row oribi.Row) error {
-		b := store.NewBatch()
-		b.Row(op, table, row)
-		want, seen := b.Get(context.Background(), table, row["k"])
-		_, err := b.Commit(context.Background())
-		if err != nil && seen == nil {
-			t.Errorf("%v %v: the batch shows %v, its commit is refused: %v", op, row, want, err)
-		}
-		if err == nil && seen == nil {
-			if got, err := table.Get(context.Background(), row["k"]); err != nil || !maps.Equal(got, want) {
-				t.Errorf("%v %v: got %v, %v, the batch has shown %v", op, row, got, err, want)
-			}
-		}
-		return err
-	}
-	cases := []struct {
-		op      oribi.Op
-		row     oribi.Row
-		refused bool
-	}{
-		{oribi.OpUpdate, oribi.Row{"k": 1, "n": 11, "s": "x"}, true},
-		{oribi.OpUpdate, oribi.Row{"k": 9, "n": 11}, true},
-		{oribi.OpUpsert, oribi.Row{"k": 1, "n": 11, "s": "x"}, true},
-		{oribi.OpUpdate, oribi.Row{"k": 1, "s": "three"}, false},
-		{oribi.OpUpdateIgnore, oribi.Row{"k": 1, "n": 11, "s": "i"}, false},
-		{oribi.OpUpdateIgnore, oribi.Row{"k": 1, "n": 12}, false},
-		{oribi.OpUpdateIgnore, oribi.Row{"k": 9, "n": 12}, false},
-		{oribi.OpUpsertIgnore, oribi.Row{"k": 2, "n": 21, "s": "ii"}, false},
-		{oribi.OpUpsertIgnore, oribi.Row{"k": 2, "n": 22}, false},
-		{oribi.OpUpsertIgnore, oribi.Row{"k": 3, "n": 30}, false},
-	}
-	for _, c := range cases {
-		err := put(c.op, c.row)
-		var re *oribi.RowError
-		if c.refused != (errors.As(err, &re) && re.Column == "n") || !c.refused && err != nil {
-			t.Errorf("%v %v: %v", c.op, c.row, err)
-		}
-	}
-	want := []oribi.Row{{"k": int64(1), "n": int32(10), "s": "i"}, {"k": int64(2), "n": int32(20), "s": "ii"},
-		{"k": int64(3), "n": int32(30), "s": nil}}
-	wantRows(t, "immutable", table, want)
-	alter(t, table, oribi.SetImmutable("n", false))
-	if err := put(oribi.OpUpdate, oribi.Row{"k": 1, "n": 11}); err != nil {
-		t.Error(err)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -134,40 +132,6 @@ func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 	}
 }
 
-// A value of a committed row is never assigned again, whether the row is flushed or not, and even
-// after it is deleted and its history is dropped.
-func TestAutoIncrementAssignsEachValueOnce(t *testing.T) {
-	ctx := context.Background()
-	store, table, reopen := autoStore(t)
-	wantValues(t, "first", insertAuto(t, store, table, "a", "b"), 1, 2)
-	store, table = reopen()
-	wantValues(t, "after a kill", insertAuto(t, store, table, "a"), 3)
-	must.Do(t, table.Flush(ctx))
-	store, table = reopen()
-	wantValues(t, "after a flush and a kill", insertAuto(t, store, table, "a"), 4)
-	must.Do(t, table.Alter(ctx,
-		oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int32, Nullable: true})))
-	wantValues(t, "after an alter", insertAuto(t, store, table, "a"), 5)
-	store, table = reopen()
-	wantValues(t, "after an alter and a kill", insertAuto(t, store, table, "z"), 6)
-	b := store.NewBatch()
-	for _, key := range []oribi.Row{{"host": "a", autoName: 5}, {"host": "z", autoName: 6}} {
-		b.Delete(table, key)
-	}
-	must.Get(b.Commit(ctx))(t)
-	must.Do(t, table.Compact(ctx))
-	store, table = reopen()
-	wantValues(t, "after deletes, a compaction and a kill", insertAuto(t, store, table, "z"), 7)
-	must.Do(t, store.Close())
-	store, table = reopen()
-	b = store.NewBatch()
-	b.Upsert(table, oribi.Row{"host": "x", autoName: 100})
-	b.Upsert(table, oribi.Row{"host": "x", autoName: 50})
-	must.Get(b.Commit(ctx))(t)
-	store, table = reopen()
-	wantValues(t, "after upserts and a kill", insertAuto(t, store, table, "a"), 101)
-}
-
 // An operation refused because of the column refuses the whole batch in every form of commit, and a
 // other inserts are assigned their values at about this time
 func TestAutoIncrementColumnsAreValidated(t *testing.T) {
@@ -220,62 +184,6 @@ func TestAutoIncrementColumnsAreValidated(t *testing.T) {
 		t.Errorf("a condition that is not met: %v, %v", err, b.Assigned())
 	}
 	wantValues(t, "after refusals", insertAuto(t, store, table, "a"), 7) // four of the inserts above were not refused
-}
-
-func TestAutoIncrementRefusesInsertsAfterTheHighestValue(t *testing.T) {
-	ctx := context.Background()
-	store, table, reopen := autoStore(t)
-	b := store.NewBatch()
-	b.Upsert(table, oribi.Row{"host": "a", autoName: int64(math.MaxInt64 - 1)})
-	must.Get(b.Commit(ctx))(t)
-	wantValues(t, "the last one", insertAuto(t, store, table, "a"), math.MaxInt64)
-	for range 2 {
-		b = store.NewBatch()
-		b.Insert(table, oribi.Row{"host": "a"})
-		if _, err := b.Commit(ctx, oribi.AllowPartial); !errors.Is(err, oribi.ErrRow) {
-			t.Errorf("an insert after the highest value: %v", err)
-		}
-		store, table = reopen()
-	}
-}
-
-func TestIngestedRowsKeepTheirAutoIncrementValues(t *testing.T) {
-	ctx := context.Background()
-	store, table, reopen := autoStore(t)
-	insertAuto(t, store, table, "b")
-	typed, err := oribi.Typed[autoRow](table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := func(ids ...int64) iter.Seq[autoRow] {
-		return func(yield func(autoRow) bool) {
-			for _, id := range ids {
-				if !yield(autoRow{Host: "b", ID: id}) {
-					return
-				}
-			}
-		}
-	}
-	if _, _, err := typed.Ingest(ctx, rows(-1, 30)); !errors.Is(err, oribi.ErrRow) {
-		t.Errorf("a value below 0: %v", err)
-	}
-	if _, _, err := typed.Ingest(ctx, rows(0, 1)); !errors.Is(err, oribi.ErrKeyExists) {
-		t.Errorf("an existing row: %v", err)
-	}
-	without := batch.NewVector(schema.String, 1)
-	without.SetCell(0, []byte("x"))
-	_, _, err = table.Ingest(ctx, func(yield func([]*batch.Vector, error) bool) {
-		yield([]*batch.Vector{without, nil, nil}, nil)
-	})
-	if !errors.Is(err, oribi.ErrRow) {
-		t.Errorf("without values: %v", err)
-	}
-	wantValues(t, "after refused ones", insertAuto(t, store, table, "b"), 2)
-	must.Get2(typed.Ingest(ctx, rows(7, 20)))(t)
-	wantValues(t, "after an ingest", insertAuto(t, store, table, "b"), 21)
-	must.Get2(typed.Ingest(ctx, rows(40)))(t)
-	store, table = reopen()
-	wantValues(t, "after an ingest and a kill", insertAuto(t, store, table, "b"), 41)
 }
 
 // With concurrent inserts, upserts with explicit values, and flushes, no insert finds its key

@@ -222,6 +222,8 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		"Alter zero column":        {true, alter(oribi.AddColumn(schema.Column{}))},
 		"Alter unknown type": {true,
 			alter(oribi.AddColumn(schema.Column{Name: "x", Type: 99, Nullable: true, Default: []byte{1}}))},
+		"Alter to an unknown type":  {true, alter(oribi.SetType("v", schema.Column{Type: 99}))},
+		"Alter to a decimal(40)":    {true, alter(oribi.SetType("v", schema.Column{Type: schema.Decimal64, Precision: 40}))},
 		"Alter default of another":  {true, alter(oribi.SetDefault("v", "x"))},
 		"Alter default cell":        {true, alter(oribi.SetDefaultCell("v", []byte{1}))},
 		"Alter unknown encoding":    {true, alter(oribi.SetEncoding("v", 99))},

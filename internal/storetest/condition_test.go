@@ -189,56 +189,6 @@ func TestBatchIfIsACompareAndSet(t *testing.T) {
 	wantValue(t, table, workers*steps)
 }
 
-// A condition sees what the batch did to the row before it, for rows in memory, on disk and absent.
-// A condition that is not met refuses the batch, with AllowPartial too, and the error contains its
-// index.
-func TestConditionsSeeEarlierOperations(t *testing.T) {
-	ctx := context.Background()
-	store, table := conditionStore(t)
-	for _, k := range []int{1, 2} {
-		putNumber(t, store, table, k, 10)
-		if k == 1 {
-			must.Do(t, table.Flush(ctx))
-		}
-	}
-	b := store.NewBatch()
-	for _, k := range []int{1, 2} {
-		b.If(table, oribi.Row{"k": k}, oribi.Eq("v", 10))
-		b.Update(table, oribi.Row{"k": k, "v": 11})
-		b.If(table, oribi.Row{"k": k}, oribi.Eq("v", 11))
-		b.Delete(table, oribi.Row{"k": k})
-		b.IfAbsent(table, oribi.Row{"k": k})
-		b.Insert(table, oribi.Row{"k": k, "v": 11 + k})
-		b.If(table, oribi.Row{"k": k}, oribi.Eq("v", 11+k))
-	}
-	b.IfAbsent(table, oribi.Row{"k": 3})
-	must.Get(b.Commit(ctx))(t)
-	wantValue(t, table, 12)
-	for name, condition := range map[string]func(){
-		"another value":  func() { b.If(table, oribi.Row{"k": 1}, oribi.Eq("v", 10)) },
-		"no row":         func() { b.If(table, oribi.Row{"k": 3}) },
-		"a row":          func() { b.IfAbsent(table, oribi.Row{"k": 2}) },
-		"deleted before": func() { b.Delete(table, oribi.Row{"k": 2}); b.If(table, oribi.Row{"k": 2}) },
-		"after an earlier op": func() {
-			b.Upsert(table, oribi.Row{"k": 2, "v": 5})
-			b.If(table, oribi.Row{"k": 2}, oribi.Eq("v", 12))
-		},
-	} {
-		b.Update(table, oribi.Row{"k": 1, "v": 99})
-		condition()
-		_, err := b.Commit(ctx, oribi.AllowPartial)
-		if !errors.Is(err, oribi.ErrConflict) || !errors.Is(err, oribi.ErrRow) {
-			t.Errorf("%s: %v", name, err)
-		}
-		wantValue(t, table, 12)
-	}
-	b.If(table, oribi.Row{"v": 1})
-	b.Update(table, oribi.Row{"k": 1, "v": 99})
-	if _, err := b.Commit(ctx, oribi.AllowPartial); !errors.Is(err, oribi.ErrRow) {
-		t.Errorf("a condition without a key: %v", err)
-	}
-}
-
 // With AllowPartial the rows that do not fit and those that are refused are left out and reported,
 // and the others are committed atomically; without it the first of them ends the batch.
 func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {

@@ -403,29 +403,6 @@ func TestFollowerOfEmptyBatches(t *testing.T) {
 	}
 }
 
-// A subscription that begins at the timestamp of an empty batch yields the batches after it, and
-// nothing for empty ones.
-func TestSubscriptionPassesOverEmptyBatches(t *testing.T) {
-	s := newSessions(t, 0)
-	s.put(1, 1, 0)
-	from := must.Get(s.store.NewBatch().Commit(t.Context()))(t)
-	s.mem = s.mem.Clone()
-	s.move(-time.Hour)
-	s.open()
-	ts := s.put(2, 2, 0)
-	until := must.Get(s.store.NewBatch().Commit(t.Context()))(t)
-	var got []mvcc.Timestamp
-	for b, err := range s.store.Subscribe(t.Context(), from, oribi.Until(until)) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, b.Timestamp)
-	}
-	if len(got) != 1 || got[0] != ts {
-		t.Errorf("the subscription yields %v, want %v", got, ts)
-	}
-}
-
 // A salvaged store's batches are above the timestamps that the damaged one had returned.
 func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 	for _, damaged := range []string{"nothing", "a batch", "another empty batch"} {
@@ -520,38 +497,6 @@ func TestLogOfEmptyBatchesIsRemoved(t *testing.T) {
 		}
 		must.Do(t, store.Close())
 	}
-}
-
-// The history floor of a table, which follows from the clock, may be above all batches. Batches
-// after a kill are above it, though the clock has gone back: else a snapshot would see changes
-// after it.
-func TestBatchesAreAboveHistoryFloorAfterKill(t *testing.T) {
-	w := newFakeWall()
-	open := func() (*oribi.Store, *oribi.Table) {
-		store := must.Get(oribi.Open("/store",
-			&oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), History: time.Second, Manual: true}))(t)
-		return store, numbersTable(t, store, "t")
-	}
-	store, table := open()
-	putNumber(t, store, table, 1, 1)
-	w.move(minute)
-	must.Do(t, table.Compact(t.Context()))
-	floor := table.Properties().HistoryFloor
-	w.mem = w.mem.Clone()
-	store.Close()
-	w.move(-time.Hour)
-	store, table = open()
-	defer store.Close()
-	ts := putNumber(t, store, table, 1, 2)
-	if ts <= floor {
-		t.Errorf("a batch is at %v, and the history of the table begins at %v", ts, floor)
-	}
-	sn := must.Get(store.Snapshot(t.Context()))(t)
-	defer sn.Close()
-	putNumber(t, store, table, 1, 3)
-	must.Do(t, table.Compact(t.Context()))
-	wantValue(t, table, 2, oribi.At(sn))
-	wantValue(t, table, 3)
 }
 
 // flipInLog damages the record of a timestamp in the log of /store.

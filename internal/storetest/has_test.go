@@ -190,21 +190,3 @@ func TestMissingRowsAreNamed(t *testing.T) {
 		}
 	}
 }
-
-// A transaction that has asked for a key conflicts with a change of its row, whether it existed or
-// not.
-func TestHasIsARead(t *testing.T) {
-	for _, k := range []int64{1, 2} {
-		store, table := txStore(t)
-		put(t, store, table, map[int64]int64{1: 10})
-		tx := begin(t, store)
-		if got, err := tx.Has(table, k); err != nil || got != (k == 1) {
-			t.Fatal(got, err)
-		}
-		must.Do(t, tx.Upsert(table, number(3, 30)))
-		put(t, store, table, map[int64]int64{k: 11})
-		if _, err := tx.Commit(oribi.NoSync); !errors.Is(err, oribi.ErrConflict) {
-			t.Errorf("key %d: %v, want a conflict", k, err)
-		}
-	}
-}

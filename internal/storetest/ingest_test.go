@@ -140,30 +140,6 @@ func TestIngestCommitsAllRowSetsAtOneTimestamp(t *testing.T) {
 	}
 }
 
-// The timestamp of an ingest is not used again, even if the table is dropped with everything that
-// recorded the timestamp.
-func TestTimestampOfAnIngestIsUnique(t *testing.T) {
-	mem := vfs.NewMem()
-	open := func(mem *vfs.Mem) *oribi.Store {
-		store := must.Get(
-			oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, Clock: mvcc.NewLogicalClock(1)}))(t)
-		t.Cleanup(func() { store.Close() })
-		return store
-	}
-	store := open(mem)
-	ts, _, err := numbersTable(t, store, "gone").Ingest(context.Background(), steps(nil, numbers(1)))
-	if err == nil {
-		err = store.DropTable("gone")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	store = open(mem.Crash())
-	if next, err := store.NewBatch().Commit(context.Background()); err != nil || next <= ts {
-		t.Errorf("timestamp %d after %d, %v", uint64(next), uint64(ts), err)
-	}
-}
-
 func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 	ctx := context.Background()
 	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
@@ -225,51 +201,6 @@ func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 	if err != nil || fmt.Sprint(row) != "map[d:9 k:b n:<nil> v:y]" {
 		t.Errorf("%v, %v", row, err)
 	}
-}
-
-// An existing key is refused whether its row is in memory or on disk. A deleted key is accepted,
-// and its history stays readable.
-func TestIngestFindsKeysInMemoryAndOnDisk(t *testing.T) {
-	ctx := context.Background()
-	store, table, _ := ingestStore(t, vfs.NewMem())
-	flush := func() {
-		must.Do(t, table.Flush(ctx))
-	}
-	commitRows(t, store, oribi.OpInsert, table, 10, 20, 30, 40, 50)
-	flush()
-	commitRows(t, store, oribi.OpDelete, table, 30) // a ghost with a delete in a file
-	flush()
-	commitRows(t, store, oribi.OpDelete, table, 40) // a ghost with a delete in memory
-	commitRows(t, store, oribi.OpUpdate, table, 20)
-	commitRows(t, store, oribi.OpInsert, table, 60, 70)
-	old := commitRows(t, store, oribi.OpDelete, table, 70) // insert and delete in memory
-	for _, k := range []int64{10, 20, 50, 60} {
-		var re *oribi.RowError
-		_, _, err := table.Ingest(ctx, steps(nil, numbers(1), numbers(k-1, k, k+1)))
-		if !errors.Is(err, oribi.ErrKeyExists) || !errors.As(err, &re) || re.Row != 2 || re.Key != fmt.Sprint(k) {
-			t.Errorf("key %d: %v", k, err)
-		}
-	}
-	first, _ := must.Get2(table.Ingest(ctx, steps(nil, numbers(29, 30, 40, 70, 71))))(t)
-	commitRows(t, store, oribi.OpDelete, table, 30, 40, 70)
-	commitRows(t, store, oribi.OpInsert, table, 70) // again in the MemRowSet, where there is an older ghost
-	second, _ := must.Get2(table.Ingest(ctx, steps(nil, numbers(30))))(t)
-	want := map[mvcc.Timestamp][]int64{old: {10, 20, 50, 60}, first: {10, 20, 29, 30, 40, 50, 60, 70, 71},
-		second: {10, 20, 29, 30, 50, 60, 70, 71}}
-	for _, step := range []func(){func() {}, flush, func() {
-		must.Do(t, table.Compact(ctx))
-	}} {
-		step()
-		for ts, keys := range want {
-			if got := allKeys(t, table, oribi.AsOf(ts)); !slices.Equal(got, keys) {
-				t.Errorf("at %d: %v, want %v", uint64(ts), got, keys)
-			}
-		}
-		if _, _, err := table.Ingest(ctx, steps(nil, numbers(30))); !errors.Is(err, oribi.ErrKeyExists) {
-			t.Errorf("an ingested key once more: %v", err)
-		}
-	}
-	must.Do(t, store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
 }
 
 // Keys that writers insert during an ingest are found, also after they were flushed and merged:

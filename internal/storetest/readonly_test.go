@@ -9,12 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -203,29 +201,6 @@ func TestReaderOfCopyWithoutLockFile(t *testing.T) {
 	})
 }
 
-func TestReaderRefusesUnknownFeatures(t *testing.T) {
-	w := newFakeWall()
-	store, table := floorStore(t, w)
-	fillNumbers(t, store, table, 0, 1)
-	store.Close()
-	reader := must.Get(
-		oribi.Open("/floor", &oribi.Options{FS: w.mem, ReadOnly: true, Clock: mvcc.NewHybridClock(w.time)}))(t)
-	defer reader.Close()
-	table = must.Get(reader.Table("floor"))(t)
-	ctx := context.Background()
-	if _, err := table.Get(ctx, 0, oribi.AsOf(mvcc.FromTime(w.time().Add(minute)))); !errors.Is(err, oribi.ErrFuture) {
-		t.Errorf("a read a minute ahead: %v, want ErrFuture", err)
-	}
-	if _, err := table.Get(ctx, 0, oribi.AsOf(mvcc.FromTime(w.time()))); err != nil {
-		t.Errorf("a read as of the wall clock: %v", err)
-	}
-	b := reader.NewBatch()
-	b.Insert(table, oribi.Row{"k": 1, "v": 1})
-	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrReadOnly) {
-		t.Errorf("a commit: %v, want ErrReadOnly", err)
-	}
-}
-
 func TestReadOnlyOpenCreatesNoStore(t *testing.T) {
 	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
 		for _, opts := range []*oribi.Options{{FS: fsys, ReadOnly: true}, {FS: fsys, ErrorIfMissing: true}} {
@@ -258,38 +233,5 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	}
 	if names, _ := vfs.OS.List(dir); len(names) != 1 {
 		t.Errorf("the directory contains %v", names)
-	}
-}
-
-// A snapshot of a store that is opened read-only reads the newest state, although the history of its
-// table begins after the newest write batch.
-func TestReadOnlySnapshotAboveTheNewestBatch(t *testing.T) {
-	ctx := t.Context()
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	options := oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Hour,
-		Clock: mvcc.NewHybridClock(func() time.Time { return now })}
-	store := must.Get(oribi.Open("/store", &options))(t)
-	table := numbersTable(t, store, "numbers")
-	fillNumbers(t, store, table, 0, 3)
-	must.Do(t, table.Flush(ctx))
-	b := store.NewBatch()
-	b.Update(table, oribi.Row{"k": 1, "v": -1})
-	must.Get(b.Commit(ctx))(t)
-	now = now.Add(20 * 24 * time.Hour)
-	newest := store.Visible()
-	must.Do(t, table.Compact(ctx))
-	floor := table.Properties().HistoryFloor
-	must.Do(t, store.Close())
-	if floor <= newest {
-		t.Fatalf("the history begins at %v, want later than the newest batch, %v", floor, newest)
-	}
-	options.ReadOnly = true
-	store = must.Get(oribi.Open("/store", &options))(t)
-	defer store.Close()
-	snapshot := must.Get(store.Snapshot(ctx))(t)
-	defer snapshot.Close()
-	table = must.Get(store.Table("numbers"))(t)
-	if n, err := table.Count(ctx, oribi.At(snapshot)); n != 3 || err != nil {
-		t.Errorf("%d rows, %v; want 3", n, err)
 	}
 }

@@ -137,54 +137,6 @@ func TestSetTypeConvertsValues(t *testing.T) {
 	}
 }
 
-// A column gets another type while its rows are in a rowset, in a rowset with changes in memory, in
-// memory, deleted, and inserted again. Reads of all times return the value of that time in the new
-// type, also after compactions and reopenings.
-func TestSetTypeKeepsHistory(t *testing.T) {
-	ctx := context.Background()
-	store, table, reopen := alterStore(t)
-	put := func(op oribi.Op, row oribi.Row) mvcc.Timestamp { return putRow(t, store, table, op, row) }
-	put(oribi.OpInsert, oribi.Row{"k": 1, "n": 1, "s": "10"})
-	put(oribi.OpInsert, oribi.Row{"k": 2, "n": 2, "s": "20"})
-	first := put(oribi.OpInsert, oribi.Row{"k": 3, "n": 3})
-	must.Do(t, table.Flush(ctx))
-	put(oribi.OpUpdate, oribi.Row{"k": 1, "s": "11"})
-	put(oribi.OpDelete, oribi.Row{"k": 2})
-	second := put(oribi.OpInsert, oribi.Row{"k": 4, "n": 4, "s": "40"})
-	put(oribi.OpInsert, oribi.Row{"k": 2, "n": 5, "s": nil})
-	third := put(oribi.OpDelete, oribi.Row{"k": 3})
-
-	alter(t, table, oribi.SetType("s", schema.Column{Type: schema.Int16}),
-		oribi.SetType("n", schema.Column{Type: schema.String}), oribi.RenameColumn("s", "i"))
-	fourth := put(oribi.OpUpdate, oribi.Row{"k": 1, "i": 12, "n": "x"})
-
-	row := func(k int, n string, i any) oribi.Row { return oribi.Row{"k": int64(k), "n": n, "i": i} }
-	check := func(what string) {
-		t.Helper()
-		wantRows(t, what+", first", table,
-			[]oribi.Row{row(1, "1", int16(10)), row(2, "2", int16(20)), row(3, "3", nil)}, oribi.AsOf(first))
-		wantRows(t, what+", second", table,
-			[]oribi.Row{row(1, "1", int16(11)), row(3, "3", nil), row(4, "4", int16(40))}, oribi.AsOf(second))
-		wantRows(t, what+", third", table,
-			[]oribi.Row{row(1, "1", int16(11)), row(2, "5", nil), row(4, "4", int16(40))}, oribi.AsOf(third))
-		wantRows(t, what+", fourth", table,
-			[]oribi.Row{row(1, "x", int16(12)), row(2, "5", nil), row(4, "4", int16(40))}, oribi.AsOf(fourth))
-		names := ""
-		for _, c := range table.Schema().Columns {
-			names += c.Name + " " + c.TypeName() + " "
-		}
-		if names != "k int64 n string i int16 " {
-			t.Fatalf("%s: columns %s", what, names)
-		}
-		must.Do(t, store.VerifyDeep(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
-	}
-	check("altered")
-	store, table = reopen()
-	check("reopened")
-	must.Do(t, table.Compact(ctx))
-	check("compacted")
-}
-
 // A crash at any step of SetType leaves the table with one of the two types, in all rows and in all
 // versions that history keeps.
 func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
@@ -264,60 +216,6 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 	must.Do(t, store.Close())
 }
 
-// A row that was inserted again before a column was added has the column's first default at that
-// time. It becomes a value of the new type, even if the default of today is another one.
-func TestSetTypeConvertsTheDefaultOfEarlierVersions(t *testing.T) {
-	store, table, _ := alterStore(t)
-	put := func(op oribi.Op, row oribi.Row) mvcc.Timestamp { return putRow(t, store, table, op, row) }
-	first := put(oribi.OpInsert, oribi.Row{"k": 1, "n": 1})
-	put(oribi.OpDelete, oribi.Row{"k": 1})
-	second := put(oribi.OpInsert, oribi.Row{"k": 1, "n": 2})
-	deleted := put(oribi.OpDelete, oribi.Row{"k": 1})
-	alter(t, table, oribi.AddColumn(schema.Column{Name: "d", Type: schema.String, Default: []byte("5")}),
-		oribi.SetDefault("d", "6"))
-	alter(t, table, oribi.SetType("d", schema.Column{Type: schema.Int32}))
-	third := put(oribi.OpInsert, oribi.Row{"k": 1, "n": 3})
-	row := func(n, d int32) []oribi.Row { return []oribi.Row{{"k": int64(1), "n": n, "s": nil, "d": d}} }
-	wantRows(t, "first", table, row(1, 5), oribi.AsOf(first))
-	wantRows(t, "second", table, row(2, 5), oribi.AsOf(second))
-	wantRows(t, "deleted", table, nil, oribi.AsOf(deleted))
-	wantRows(t, "third", table, row(3, 6), oribi.AsOf(third))
-	err := table.Alter(t.Context(), oribi.SetDefault("d", 1000), oribi.SetType("d", schema.Column{Type: schema.Int8}))
-	if !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), "default") {
-		t.Errorf("a default that does not fit: %v", err)
-	}
-}
-
-// Versions that history has dropped do not count, and those that it keeps do, whether the row
-// exists or not. The error of a deleted row names its key and the time of the value.
-func TestSetTypeChecksKeptVersions(t *testing.T) {
-	ctx := context.Background()
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	store := must.Get(oribi.Open("/s",
-		&oribi.Options{FS: vfs.NewMem(), Manual: true, Clock: mvcc.NewHybridClock(func() time.Time {
-			return now
-		})}))(t)
-	defer store.Close()
-	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1))(t)
-	table := must.Get(store.CreateTable("t", s, oribi.History(time.Hour)))(t)
-	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": "one"})
-	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "v": "two"})
-	must.Do(t, table.Flush(ctx))
-	since := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "v": "1"})
-	putRow(t, store, table, oribi.OpDelete, oribi.Row{"k": 2})
-	toInt := oribi.SetType("v", schema.Column{Type: schema.Int32})
-	err := table.Alter(ctx, toInt)
-	if !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), "key 1, before "+since.String()) ||
-		!strings.Contains(err.Error(), `"one"`) {
-		t.Errorf("with all versions: %v", err)
-	}
-	now = now.Add(2 * time.Hour)
-	if err := table.Alter(ctx, toInt); err != nil {
-		t.Errorf("without the earlier versions: %v", err)
-	}
-	wantRows(t, "after", table, []oribi.Row{{"k": int64(1), "v": int32(1)}})
-}
-
 // Operations that were added before the change are refused, wherever they are; reads that run
 // continue with the old type.
 func TestSetTypeAndOpenBatches(t *testing.T) {
@@ -365,36 +263,6 @@ func TestSetTypeAndOpenBatches(t *testing.T) {
 	wantRows(t, "now", table, want)
 	wantRows(t, "snapshot", table, want, oribi.At(sn))
 	putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "n": "seven"})
-}
-
-// A column in the key, and one by which rows expire, keep their types; a change to the same type
-// changes nothing.
-func TestSetTypeRefusals(t *testing.T) {
-	ctx := context.Background()
-	store := must.Get(oribi.Open("/s", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
-	defer store.Close()
-	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "seen", Type: schema.Timestamp},
-		{Name: "n", Type: schema.Int32}}, 1))(t)
-	table := must.Get(store.CreateTable("t", s, oribi.Expires("seen", time.Hour)))(t)
-	for _, c := range []struct {
-		change oribi.Alteration
-		want   error
-	}{
-		{oribi.SetType("k", schema.Column{Type: schema.String}), oribi.ErrSchema},
-		{oribi.SetType("seen", schema.Column{Type: schema.String}), oribi.ErrSchema},
-		{oribi.SetType("nope", schema.Column{Type: schema.String}), oribi.ErrNoColumn},
-		{oribi.SetType("n", schema.Column{Type: schema.Decimal64, Precision: 40}), oribi.ErrSchema},
-		{oribi.SetType("n", schema.Column{Type: 99}), oribi.ErrSchema},
-	} {
-		if err := table.Alter(ctx, c.change); !errors.Is(err, c.want) {
-			t.Errorf("%v, want %v", err, c.want)
-		}
-	}
-	id := table.Schema().Columns[2].ID
-	alter(t, table, oribi.SetType("n", schema.Column{Type: schema.Int32}))
-	if table.Schema().Columns[2].ID != id {
-		t.Error("the column has another ID")
-	}
 }
 
 // A follower, a subscription to changes from before, a checkpoint, and the store that Salvage makes

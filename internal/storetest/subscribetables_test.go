@@ -11,8 +11,6 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/schema"
-	"github.com/oribi-db/oribi/vfs"
 )
 
 // eventsUntil returns the events of all write batches in (from, until].
@@ -92,40 +90,6 @@ func TestSubscriptionPinsOnlyWhatItHasToRead(t *testing.T) {
 	}
 }
 
-// Changes of schemas are no events. Rows come with the present columns, and changes of a dropped
-// table do not come any more.
-func TestSubscriptionAfterSchemaChanges(t *testing.T) {
-	store, table := txStore(t)
-	other := numbersTable(t, store, "other")
-	from := put(t, store, table, map[int64]int64{1: 1}) - 1
-	put(t, store, other, map[int64]int64{1: 7})
-	err := table.Alter(t.Context(), oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int64, Nullable: true}))
-	if err == nil {
-		err = table.Rename(t.Context(), "renamed")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	until := put(t, store, table, map[int64]int64{1: 2})
-	all := []string{"renamed 1: none, 1", "other 1: none, 7", "renamed 1: 1, 2"}
-	if got := eventsUntil(t, store, from, until); !slices.Equal(got, all) {
-		t.Errorf("events %q, want %q", got, all)
-	}
-	if got := eventsUntil(t, store, from, until, oribi.OfTables(other)); !slices.Equal(got, all[1:2]) {
-		t.Errorf("events of one table %q, want %q", got, all[1:2])
-	}
-	must.Do(t, store.DropTable("other"))
-	all = slices.Delete(all, 1, 2)
-	if got := eventsUntil(t, store, from, until); !slices.Equal(got, all) {
-		t.Errorf("events without the dropped table %q, want %q", got, all)
-	}
-	for b, err := range store.Subscribe(t.Context(), from, oribi.Until(until)) {
-		if err != nil || len(b.Changes[0].Columns) != 3 || len(b.Changes[0].After) != 3 {
-			t.Errorf("%+v, %v, want the present columns", b, err)
-		}
-	}
-}
-
 // A table is truncated, restored, renamed, and another one is dropped, after a subscription has
 // read the first batch. It goes on as one does that begins later and reads everything from history.
 func TestSubscriptionAmongBulkWritesAndRenames(t *testing.T) {
@@ -158,53 +122,5 @@ func TestSubscriptionAmongBulkWritesAndRenames(t *testing.T) {
 	}
 	if got := eventsUntil(t, store, from, until); !slices.Equal(got, all) {
 		t.Errorf("events %q, want %q", got, all)
-	}
-}
-
-// Rows that expire make no events.
-func TestSubscriptionIgnoresExpiry(t *testing.T) {
-	w := newFakeWall()
-	store := must.Get(
-		oribi.Open("/expiring", &oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true}))(t)
-	defer store.Close()
-	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
-		{Name: "t", Type: schema.Timestamp}}, 1))(t)
-	table := must.Get(store.CreateTable("e", s, oribi.Expires("t", time.Hour)))(t)
-	write := func(v int64) mvcc.Timestamp {
-		b := store.NewBatch()
-		b.Upsert(table, oribi.Row{"k": 1, "v": v, "t": w.time()})
-		ts := must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
-		return ts
-	}
-	from := write(1) - 1
-	write(2)
-	w.move(2 * time.Hour)
-	must.Do(t, table.Flush(t.Context()))
-	until := write(3)
-	want := []string{"e 1: none, 1", "e 1: 1, 2", "e 1: none, 3"}
-	if got := eventsUntil(t, store, from, until); !slices.Equal(got, want) {
-		t.Errorf("events %q, want %q", got, want)
-	}
-}
-
-// A subscription to a read-only store ends after the newest batch.
-func TestSubscriptionToAReadOnlyStore(t *testing.T) {
-	mem := vfs.NewMem()
-	store := must.Get(oribi.Open("/stream", &oribi.Options{FS: mem, Manual: true}))(t)
-	table := numbersTable(t, store, "t")
-	from := put(t, store, table, map[int64]int64{1: 1}) - 1
-	put(t, store, table, map[int64]int64{1: 2, 2: 2})
-	must.Do(t, store.Close())
-	store = must.Get(oribi.Open("/stream", &oribi.Options{FS: mem, ReadOnly: true}))(t)
-	defer store.Close()
-	var events []string
-	for b, err := range store.Subscribe(t.Context(), from) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		events = append(events, eventsOf(b)...)
-	}
-	if want := []string{"t 1: none, 1", "t 1: 1, 2", "t 2: none, 2"}; !slices.Equal(events, want) {
-		t.Errorf("events %q, want %q", events, want)
 	}
 }
