@@ -53,9 +53,7 @@ func TestReplayOfLongLogs(t *testing.T) {
 		table := must.Get(store.Table(fmt.Sprint("t", i)))(t)
 		rows := 0
 		for row, err := range table.Scan(ctx).Rows() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if v, ok := want[i][row["k"].(int64)]; !ok || !bytes.Equal(v, row["v"].([]byte)) {
 				t.Errorf("table %d: key %d has a value of %d bytes, want %d", i, row["k"], len(row["v"].([]byte)),
 					len(v))

@@ -31,9 +31,7 @@ func foreignRows(t *testing.T, rows *Rows) []string {
 	t.Helper()
 	lines := []string{}
 	for b, err := range rows.Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := range b.Rows() {
 			row := make([]any, len(b.Columns))
 			for c, v := range b.Columns {

@@ -245,9 +245,7 @@ func TestIngestNamesTheRow(t *testing.T) {
 			batches = append(batches, rec)
 		}
 		r, err := array.NewRecordReader(fields, batches)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer r.Release()
 		_, _, err = Ingest(context.Background(), table, r)
 		return err
@@ -294,9 +292,7 @@ func TestAppendUpsertsSomeColumns(t *testing.T) {
 		if err == nil {
 			_, err = b.Commit(context.Background())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	upsert("a", `[{"k":1,"a":10},{"k":2,"a":20}]`)
 	upsert("b", `[{"k":2,"b":2},{"k":3}]`)

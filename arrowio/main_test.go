@@ -110,9 +110,7 @@ func rowsOf(t testing.TB, table *oribi.Table, o ...oribi.ScanOption) []string {
 	t.Helper()
 	var rows []string
 	for cells, err := range table.Scan(context.Background(), o...).Cells() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows = append(rows, rowText(cells))
 	}
 	return rows

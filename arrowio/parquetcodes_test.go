@@ -112,9 +112,7 @@ func TestCodesAreWrittenAsWords(t *testing.T) {
 		f, rows := opened(t, "parquet", data, mem, ReadOptions{})
 		var got []string
 		for b, err := range rows.Batches() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, v := range b.Columns {
 				must.Do(t, v.Validate())
 			}
@@ -231,9 +229,7 @@ func TestDifferences(t *testing.T) {
 	defer in.Release()
 	at := 0
 	for got, err := range in.Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, v := range got.Columns {
 			for k := range got.Len {
 				if want := b.Columns[i].Cell(at + k); !bytes.Equal(v.Cell(k), want) || v.IsNull(k) != (want == nil) {

@@ -209,9 +209,7 @@ func TestChangedPagesOfFilesWithChecksums(t *testing.T) {
 			damaged := bytes.Clone(data)
 			damaged[i] ^= 1 << (i % 8)
 			f, err := OpenParquet(bytes.NewReader(damaged), int64(len(damaged)), OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			rows := must.Get(f.Read(context.Background(), ReadOptions{}))(t)
 			var got []string
 			for b, e := range rows.Batches() {

@@ -41,9 +41,7 @@ func TestRowGroupsAreSkipped(t *testing.T) {
 		r := must.Get(f.Read(context.Background(), ReadOptions{Where: []oribi.Predicate{p}}))(t)
 		defer r.Release()
 		for b, err := range r.Batches() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			rows = selectedRows(rows, b)
 		}
 		return rows, counted.n
@@ -112,9 +110,7 @@ func TestErrorsOfCallers(t *testing.T) {
 		}
 		for _, n := range []int{0, 4, 100, len(data) / 2, len(data) - 3} {
 			r, err := NewReader(table.Scan(context.Background()), ReaderOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			w := &brokenWriter{left: n, err: broken}
 			switch format {
 			case "parquet":

@@ -121,9 +121,7 @@ func judgedTable(t *testing.T) *oribi.Table {
 	columns = append(columns, column(t, "when", "timestamp"))
 	s, err := schema.New(append([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "name", Type: schema.String}},
 		columns...), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	table := must.Get(store.CreateTable("t", s))(t)
 	fillRandom(t, store, table, 3000, 11)
 	must.Get(table.UpdateWhere(context.Background(), oribi.Row{"when": time.UnixMicro(1_700_000_000_123_456)},
@@ -137,9 +135,7 @@ func TestOtherProgramsReadOurFiles(t *testing.T) {
 	s := table.Schema()
 	var want []string
 	for cells, err := range table.Scan(context.Background()).Cells() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		row := make([]any, len(cells))
 		for i := range cells {
 			row[i] = pythonText(&s.Columns[i], cells[i])

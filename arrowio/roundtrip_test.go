@@ -163,9 +163,7 @@ func TestRandomTablesRoundTrip(t *testing.T) {
 				f, rows := opened(t, format, data, mem, ReadOptions{Columns: columns, Where: where})
 				var got []string
 				for b, err := range rows.Batches() {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					got = selectedRows(got, b)
 				}
 				rows.Release()
@@ -189,9 +187,7 @@ func recordRows(t *testing.T, r array.RecordReader) []string {
 	_, batches := must.Get2(Batches(r))(t)
 	var rows []string
 	for b, err := range batches {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows = selectedRows(rows, b)
 	}
 	return rows

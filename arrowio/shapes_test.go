@@ -114,9 +114,7 @@ func TestLargeCells(t *testing.T) {
 			f, rows = opened(t, format, data, mem, ReadOptions{})
 			var got []string
 			for b, err := range rows.Batches() {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				got = selectedRows(got, b)
 			}
 			same(t, format+", batches", got, want)

@@ -61,9 +61,7 @@ func sparkFile(t *testing.T, days []int32, keys ...string) []byte {
 		if err == nil {
 			err = column.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	must.Do(t, w.Close())
 	return out.Bytes()

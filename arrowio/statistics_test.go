@@ -64,9 +64,7 @@ func fileRows(t *testing.T, f *File, o ReadOptions) []string {
 	defer rows.Release()
 	out := []string{}
 	for b, err := range rows.Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		out = selectedRows(out, b)
 	}
 	return out
@@ -84,9 +82,7 @@ func TestCasesOfOtherReaders(t *testing.T) {
 		f, rows := opened(t, "parquet", corpustest.Read(t, filepath.Join(dir, "input.parquet")), nil, o)
 		got := ""
 		for b, err := range rows.Batches() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for i := range b.Rows() {
 				row := map[string]json.RawMessage{}
 				for c, v := range b.Columns {

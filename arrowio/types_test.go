@@ -118,9 +118,7 @@ func TestTypesOfPyarrow(t *testing.T) {
 		d := f.Definition()
 		got := make([][]any, len(d.Columns))
 		for b, err := range rows.Batches() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for c, v := range b.Columns {
 				must.Do(t, v.Validate())
 				for i := range b.Rows() {

@@ -49,9 +49,7 @@ func sample(t testing.TB) ([]byte, *Backup) {
 		m.record(kindRecord, []byte("first")), m.record(kindRecord),
 		m.block(oribi.ImageBlock{ID: 7, Length: 100, Sum: 5}, hash{1}),
 		m.block(oribi.ImageBlock{ID: 9, Length: 200, Sum: 6}, hash{2}), m.end())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return b.Bytes(), &Backup{Number: 1, manifestBytes: m.bytes, manifest: hash(m.sum.Sum(nil))}
 }
 
@@ -112,9 +110,7 @@ func TestKnownBlocks(t *testing.T) {
 	if err == nil {
 		err = m.skipToBlocks()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	k := knownBlocks{m: m}
 	for _, c := range []struct {
 		b    oribi.ImageBlock

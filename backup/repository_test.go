@@ -404,9 +404,7 @@ func TestCrashLeavesWholeBackups(t *testing.T) {
 			})
 			err = h.do(repo, s)
 			disk.OnOperation(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, x := range crashes {
 				if err := checkWhole(x.image, s, want, h.min); err != nil {
 					t.Fatalf("%s of %s, %s: %v", x.op, x.name, x.state, err)

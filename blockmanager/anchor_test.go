@@ -50,9 +50,7 @@ func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 			} else {
 				err = rec.s.commit()
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if rec.s.now != history[len(history)-1].what {
 				history = append(history, old{rec.disk.Read(), rec.s.now})
 			}

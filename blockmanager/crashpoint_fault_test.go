@@ -165,9 +165,7 @@ func TestVerifyFindsLostBlocks(t *testing.T) {
 		if err == nil {
 			err = errors.Join(change(f), f.Close())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		o.FS = mem
 		return o
 	}

@@ -211,9 +211,7 @@ func writeUnfinished(t *testing.T, m *Manager, n int) (*Creation, []block.Sink) 
 		if err == nil {
 			_, err = sink.Write(bytes.Repeat([]byte{byte('a' + i)}, sinkBuffer+100))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		sinks = append(sinks, sink)
 	}
 	return c, sinks
@@ -328,9 +326,7 @@ func TestCrashDuringMetadataBatch(t *testing.T) {
 		for _, at := range []int64{from, from + 1, from + 7, (from + to) / 2, to - 1} {
 			mem := whole.Clone()
 			f, err := mem.Open(name, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if err = f.Truncate(at); err == nil && zeros {
 				err = f.Truncate(to)
 			}

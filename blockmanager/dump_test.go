@@ -77,9 +77,7 @@ func TestReadAnchorReadsOneGoodSlot(t *testing.T) {
 func TestReadMetadataReportsRowsOutsideTheRoot(t *testing.T) {
 	o := Options{FS: vfs.NewMem(), Dir: "store", Instance: fill16(1)}
 	for _, err := range []error{o.FS.Mkdir(o.Dir), Format(o, nil, 1)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	kinds := map[string]int{}
 	count := func(r *MetadataRow) error { kinds[r.Kind]++; return r.Problem }

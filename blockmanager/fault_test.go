@@ -31,9 +31,7 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 		s := &script{r: newSeeded(seed), now: newStoreModel()}
 		o.FS = disk
 		m, err := Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		s.m = m
 		if err = m.Writable(); err == nil {
 			for i := 0; i < 9 && err == nil; i++ {
@@ -43,9 +41,7 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 		failed, ok := fails.First()
 		if !ok {
 			t.Logf("%d operations", fails.Matched())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return
 		}
 		// Some failures need not cause an error: a file that could not be removed, a Pebble file
@@ -144,9 +140,7 @@ func TestFailuresThatMakePebblePanicPoison(t *testing.T) {
 			disk := faultfs.New(mem)
 			o.FS = disk
 			m, err := Open(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			late := rule.Name == "meta/*.log" // logs that are read are closed earlier
 			if late {
 				err = m.Writable()

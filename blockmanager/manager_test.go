@@ -457,9 +457,7 @@ func TestOnlyWritersRemoveStrayContainers(t *testing.T) {
 		if err == nil {
 			_, err = f.WriteAt(content, 0)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f.Close()
 	}
 	m := must.Get(Open(o))(t)
@@ -624,9 +622,7 @@ func TestCreationOpensItsFinishedBlocks(t *testing.T) {
 		if err == nil {
 			_, err = sink.Write(bytes.Repeat([]byte{byte(i + 1)}, 5000))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		sinks = append(sinks, sink)
 	}
 	must.Do(t, errors.Join(c.Finish(sinks[0]), c.Finish(sinks[1])))

@@ -33,17 +33,13 @@ func appendTo(t *testing.T, mem *vfs.Mem, name string) {
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = mem.Create(name)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	size, err := f.Size()
 	if err == nil {
 		_, err = f.WriteAt([]byte{1}, size)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // Files that come or go while a follower opens the others make it begin again, not for good.
@@ -73,9 +69,7 @@ func TestViewHasAllFilesOfOneMoment(t *testing.T) {
 					}
 					return
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				defer v.close()
 				if !v.isCurrent(&o) || v.files["000006.sst"] == nil ||
 					v.files[next(changes)[len(o.metaDir())+1:]] == nil {

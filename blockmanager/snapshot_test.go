@@ -228,9 +228,7 @@ func TestBuilderClonesLargeBlocks(t *testing.T) {
 		damage(large)
 		co, err := build(snap, o.FS)
 		if clones {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			c := openWriter(t, co)
 			if err := checkVerify(c); err == nil || !strings.Contains(err.Error(), "checksum") {
 				t.Errorf("verify: %v", err)

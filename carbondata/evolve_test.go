@@ -83,9 +83,7 @@ func editFile(t *testing.T, pattern string, edit func([]byte) []byte) {
 	if err == nil {
 		err = os.WriteFile(paths[0], edit(b), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // editSchema changes the columns of a schema file.
@@ -123,9 +121,7 @@ func tableRows(t *testing.T, dir string) (columns []Column, rows [][]any) {
 	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows = append(rows, row)
 	}
 	if err := table.Verify(context.Background()); err != nil {

@@ -364,9 +364,7 @@ func TestFiltersOfWrongTypesAreRefused(t *testing.T) {
 // TestIntegersOutOfTheRangeOfAColumn compares with values that the column cannot have.
 func TestIntegersOutOfTheRangeOfAColumn(t *testing.T) {
 	table, err := Open(goldenDir(t) + "/int-null") // 125 of 200 rows of each column are not null
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer table.Close()
 	for text, want := range map[string]int{
 		`["a", "<", 32768]`:                             125,

@@ -160,9 +160,7 @@ func TestGoldenRows(t *testing.T) {
 				n++
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if n != g.Rows {
 			t.Errorf("%d rows, want %d", n, g.Rows)
 		}

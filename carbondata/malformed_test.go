@@ -146,9 +146,7 @@ func TestVerifyFindsPagesThatCannotBeSearched(t *testing.T) {
 		file := dataFileOf(3, []storedChunk{c})
 		var rows string
 		for row, err := range openBytes(t, file).Rows(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			rows += row[0].(string)
 		}
 		if want := strings[1:] + strings[:1]; rows != want {

@@ -150,9 +150,7 @@ func (f *randomFolder) readOurs(t *testing.T) (rows [][]any) {
 		t.Error(err)
 	}
 	for row, err := range table.Rows(t.Context(), ScanOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows = append(rows, row)
 	}
 	was, is := texts(f.rows), texts(rows)

@@ -95,9 +95,7 @@ func TestLongRowsTakeLittleMemory(t *testing.T) {
 // much longer than one page of it may be.
 func TestInfoOfLongNullBits(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	codec.Decompress(nil, codec.Zstd, nil, 0)
 	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(codec.Zstd)},
 		pageEncoders: anyListOf(i32(int(encVarchar))),

@@ -132,9 +132,7 @@ func sortedRows(t *testing.T, s *rowSorter, rows [][]any) [][]any {
 	}
 	var got [][]any
 	for row, err := range s.sorted() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got = append(got, row)
 	}
 	return got
@@ -200,9 +198,7 @@ func TestSortMergesRunsInSeveralPasses(t *testing.T) {
 	slices.SortStableFunc(rows, func(a, b []any) int { return cmp.Compare(a[0].(int64), b[0].(int64)) })
 	i := 0
 	for row, err := range s.sorted() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !reflect.DeepEqual(row, rows[i]) {
 			t.Fatalf("row %d: %v and %d bytes", i, row[0], len(row[1].(string)))
 		}

@@ -15,9 +15,7 @@ import (
 func scanRows(t testing.TB, table *Table, o ScanOptions) (rows [][]any) {
 	t.Helper()
 	for row, err := range table.Rows(context.Background(), o) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows = append(rows, row)
 	}
 	return rows

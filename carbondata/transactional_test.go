@@ -34,9 +34,7 @@ func copyFolder(t *testing.T, folder string) string {
 		}
 		return os.WriteFile(to, b, 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return dir
 }
 
@@ -98,9 +96,7 @@ func checkOneDamage(t *testing.T, dir string, d damage) {
 	} else {
 		err = os.Remove(paths[0])
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer writeFile(t, string(old), paths[0])
 	n, err := readTable(dir)
 	if !errors.Is(err, d.want) || strings.Contains(fmt.Sprint(err), "Go value") {

@@ -40,9 +40,7 @@ func TestScansCountWhatTheyUncompress(t *testing.T) {
 	}
 	for _, least := range []int64{0, bytes / 2} { // what is left, before the pages after the first
 		p, err := table.pages(ScanOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		first := p.pageReader
 		read := 0
 		for ; ; read++ {

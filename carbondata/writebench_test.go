@@ -18,9 +18,7 @@ func goldenRows(tb testing.TB, folder string) (columns []Column, rows [][]any) {
 	table := must.Get(Open(filepath.Join(goldenDir(tb), folder)))(tb)
 	defer table.Close()
 	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, err)
 		rows = append(rows, row)
 	}
 	return table.Schema(), rows

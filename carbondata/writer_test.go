@@ -49,9 +49,7 @@ func readFolder(t *testing.T, dir string) (lines []string) {
 	}
 	var line []byte
 	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		line = appendJSON(line[:0], row)
 		lines = append(lines, string(line))
 	}
@@ -310,9 +308,7 @@ func TestWriterSorts(t *testing.T) {
 		defer table.Close()
 		last, count := int64(math.MinInt64), 0
 		for row, err := range table.Rows(context.Background(), ScanOptions{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			want := rows[row[0].(int32)]
 			if row[1] != want[1] || row[2] != want[2] {
 				t.Fatalf("%v, want %v", row, want)

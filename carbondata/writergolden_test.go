@@ -79,9 +79,7 @@ func rewrite(t *testing.T, dir string) string {
 	w := must.Get(Create(out, table.Schema(), goldenOptions(t, dir, table)))(t)
 	defer w.Abort()
 	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		must.Do(t, w.Append(row))
 	}
 	must.Do(t, w.Close())
@@ -105,17 +103,13 @@ func equalFolders(t *testing.T, got, want string) {
 	var lines []string
 	var line []byte
 	for row, err := range b.Rows(context.Background(), ScanOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		line = appendJSON(line[:0], row)
 		lines = append(lines, string(line))
 	}
 	n := 0
 	for row, err := range a.Rows(context.Background(), ScanOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if line = appendJSON(line[:0], row); n >= len(lines) || string(line) != lines[n] {
 			t.Fatalf("row %d: %s\nwant %s", n, line, lines[min(n, len(lines)-1)])
 		}

@@ -49,9 +49,7 @@ func writeTo(t testing.TB, out *block.Memory, o WriterOptions, v *batch.Vector) 
 	if err == nil {
 		err = w.Finish()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func open(t testing.TB, src block.Source, c *cache.Cache) *Reader {

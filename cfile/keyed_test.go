@@ -40,9 +40,7 @@ func keyedFileOf(t *testing.T, cells [][]byte, nodeBytes int) *Reader {
 	if err == nil {
 		err = w.Finish()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r := must.Get(Open(sink, ReaderOptions{}))(t)
 	return r
 }
@@ -123,9 +121,7 @@ func changeFooter(t *testing.T, src *block.Memory, change func(*kudupb.CFileFoot
 		change(&footer)
 		src.Bytes, err = appendFooter(src.Bytes[:start-4], &footer, true)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func TestVerifyFindsKeysThatDoNotAscend(t *testing.T) {

@@ -179,9 +179,7 @@ func TestLateLeavesAreBounded(t *testing.T) {
 			if err == nil {
 				err = b.add(0, []byte{byte(i)}, p)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			want = append(want, p)
 			if late > 0 && b.keptSize >= late+200 {
 				t.Fatalf("%d bytes are kept, at most %d", b.keptSize, late)

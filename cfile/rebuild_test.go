@@ -43,9 +43,7 @@ func newRebuiltFile(t *testing.T, rng *rand.Rand, o WriterOptions, n int) *rebui
 	if f.r, err = Open(f.src, ReaderOptions{}); err == nil {
 		f.data, err = f.r.BlockPointers()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
@@ -234,9 +232,7 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 // than another.
 func TestManyRightChecksumsAreNotAllTried(t *testing.T) {
 	b, err := appendHeader(nil, nil, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	start := len(b)
 	b = append(b, 1, 2, 3, 4)
 	for len(b) < 1<<20 {

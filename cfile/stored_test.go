@@ -96,9 +96,7 @@ func appendFile(t *testing.T, w *Writer, r *Reader) (taken int) {
 				err = w.Append(v)
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		row = end
 	}
 	return taken
@@ -176,9 +174,7 @@ func TestStoredPlainBlocksGetCodes(t *testing.T) {
 		if err == nil {
 			err = w.Append(vectorOf(o.Type, test.before))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b := must.Get(r.Stored(0))(t)
 		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
 			t.Errorf("%s: taken %v, %v", test.name, taken, err)
@@ -274,9 +270,7 @@ func TestVerifyFindsWordsThatDoNotAscend(t *testing.T) {
 		if err == nil {
 			err = w.Append(vectorOf(schema.String, [][]byte{[]byte("b"), []byte("b")}))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		w.words = otherWords{w.words, test.words}
 		must.Do(t, w.Finish())
 		if err := open(t, out, nil).Verify(); test.bad != errors.Is(err, fault.ErrCorrupt) || !test.bad && err != nil {

@@ -206,9 +206,7 @@ func TestKuduFilesReadAsKuduReadsThem(t *testing.T) {
 		// Once in one window, and once row by row: the first seeks once, the second for every row.
 		tracker := trackerOf(g, s, f)
 		both := func(undo, redo []change.Delta, err error) []change.Delta {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return append(undo, redo...)
 		}
 		sameDeltas(t, "delta", both(tracker.Collect(0, 1<<20, mvcc.Everything)), want)

@@ -53,9 +53,7 @@ func TestIterationsReadAhead(t *testing.T) {
 		for _, limit := range []int{n, 1, 40} {
 			i := bounds[0]
 			for c, err := range r.CellsBetween(aheadRow(bounds[0]), aheadRow(bounds[1])) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if !bytes.Equal(c.Row, aheadRow(i)) || !bytes.Equal(c.Value, aheadRow(i*7)) {
 					t.Fatalf("range %v: cell %q at %d", bounds, c.Row, i)
 				}
@@ -189,9 +187,7 @@ func TestReadingAheadTakesLittleMemory(t *testing.T) {
 		var r *Reader
 		r = must.Get(Open(out, ReaderOptions{}))(t)
 		for _, err := range r.Cells() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 	})
 	if limit := int64(32*len(out.Bytes) + 32<<20); n > limit {

@@ -79,9 +79,7 @@ func cellText(t testing.TB, c Cell) string {
 	if c.Tags != nil {
 		b.WriteString(`,"tags":[`)
 		for tag, err := range Tags(c.Tags) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			fmt.Fprintf(&b, `{"type":%d,"value":%s},`, tag.Type, quote(text(tag.Value)))
 		}
 		s := strings.TrimSuffix(b.String(), ",") + "]"
@@ -302,18 +300,14 @@ func TestGoldenListings(t *testing.T) {
 			tr.DataIndexCount, tr.MetaIndexCount, tr.EntryCount, tr.IndexLevels, tr.FirstDataBlock,
 			tr.LastDataBlock, comparator, tr.Codec)
 		for b, err := range r.Blocks() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			add(`"block","offset":%d,"type":%q,"size":%d,"uncompressed":%d,"prev":%d,"checksum_type":%d,`+
 				`"bytes_per_checksum":%d,"data_size":%d,"payload_sha256":"%x"`,
 				b.Offset, blockNames[b.Type], b.Size, b.UncompressedSize, b.PrevOffset, uint8(b.Checksum),
 				b.BytesPerChecksum, b.DataSize, sha256.Sum256(b.Payload))
 		}
 		for e, err := range r.IndexEntries() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			add(`"index","depth":%d,"offset":%d,"size":%d,"key":%s`, e.Depth, e.Offset, e.Size, indexKeyText(e.Key))
 		}
 		mid := must.Get(r.MidKey())(t)

@@ -53,9 +53,7 @@ func (j *judge) ask(line func(text []byte), args ...string) (exit int, message s
 	if err == nil {
 		_, err = j.in.Write(append(question, '\n'))
 	}
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	must.Do(j.t, err)
 	// Only the last line begins with "exit".
 	for {
 		text, err := j.out.ReadBytes('\n')

@@ -27,9 +27,7 @@ func TestFilesOfHudisFirstNativeWritersAreRead(t *testing.T) {
 		r := must.Get(Open(&block.Memory{Bytes: f.finish(nil, protowire.AppendBytes(nil, m))}, ReaderOptions{}))(t)
 		got := ""
 		for kv, err := range r.KeyValues() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got += fmt.Sprintf("%s=%s ", kv.Key, kv.Value)
 		}
 		cells, err := r.Get([]byte("k2"))

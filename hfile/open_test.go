@@ -61,9 +61,7 @@ func TestOpenGolden(t *testing.T) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := r.Trailer().EntryCount; got != g.Cells {
 			t.Errorf("%d cells, want %d", got, g.Cells)
 		}

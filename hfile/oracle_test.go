@@ -214,9 +214,7 @@ type oracle struct {
 func newOracle(t *testing.T, r *hfile.Reader, view hfile.View, cells []hfile.Cell) *oracle {
 	o := &oracle{view: view, cells: cells}
 	for e, err := range r.IndexEntries() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if e.Depth == r.Trailer().IndexLevels-1 {
 			k, ok := hfile.ParseKey(e.Key)
 			if !ok {
@@ -529,9 +527,7 @@ func smallFiles(t *testing.T, f func(t *testing.T, o hfile.WriterOptions, cells 
 func blocksEnd(t *testing.T, file []byte) (end int) {
 	r := must.Get(hfile.Open(&block.Memory{Bytes: file}, hfile.ReaderOptions{}))(t)
 	for b, err := range r.Blocks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		end = int(b.Offset) + b.Size
 	}
 	return end

@@ -100,9 +100,7 @@ func TestWriterRefusals(t *testing.T) {
 					if err == nil {
 						err = w.Finish()
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					return out.Bytes()
 				}
 				if !bytes.Equal(write(true), write(false)) {
@@ -225,9 +223,7 @@ func TestWriterKeepsTheErrorOfItsSink(t *testing.T) {
 		w, err := NewWriter(&limitedSink{limit},
 			WriterOptions{BlockBytes: 100, IndexBlockBytes: 200, IndexMinEntries: 2, Bloom: BloomRow,
 				BloomBlockBytes: 128, CreationTime: at})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		w.AddMeta("m", []byte("content"))
 		for i := range 100 {
 			err = w.Append(put(fmt.Sprintf("row%03d", i), "q", 1))

@@ -149,9 +149,7 @@ func (g *writtenFile) rewrite(t *testing.T) []byte {
 		if err == nil {
 			err = w.AddMeta(name, content)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for _, e := range golden.FileInfo() {
 		if key := string(e.Key); !strings.HasPrefix(key, infoReservedPrefix) && !w.o.reserved(key) {

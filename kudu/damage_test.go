@@ -43,9 +43,7 @@ func (s *damageStep) do(t *testing.T, fsys *vfs.Mem) {
 	name := filepath.Join("/fs", s.Path)
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	switch s.Op {
 	case "delete":

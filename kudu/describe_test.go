@@ -32,9 +32,7 @@ func TestDescriptionsMatchKudusTools(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(text, &manifest)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		d := c.open(t)
 		if n := len(d.Tablets()); n != len(manifest.Tablets) {
 			t.Errorf("%s: %d tablets, want %d", name, n, len(manifest.Tablets))

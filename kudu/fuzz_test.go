@@ -54,9 +54,7 @@ func overwrite(t testing.TB, fsys *vfs.Mem, path string, content []byte) {
 		_, err = f.WriteAt(content, 0)
 		f.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // FuzzReplay replays entries, whose checksums are right, on top of the rowsets of a real tablet,

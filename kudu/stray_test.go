@@ -17,9 +17,7 @@ func TestStrayFilesNextToSuperblocks(t *testing.T) {
 	if err == nil {
 		err = errors.Join(f.Close(), fsys.Mkdir("/fs/ts/tablet-meta/lost+found"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	d := must.Get(Open("/fs", Options{FS: fsys}))(t)
 	if findings := verify(t, d); len(d.Tablets()) != len(c.Tablets) || len(findings) != 2 ||
 		!strings.Contains(findings[0], "not a superblock") {

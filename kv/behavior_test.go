@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/kvtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/vfs"
@@ -94,9 +95,7 @@ func TestBehaviorOfKeyValueStores(t *testing.T) {
 			if err == nil {
 				_, err = db.CreateBucketIfNotExists("test")
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return subject{db}
 		},
 	})

@@ -58,9 +58,7 @@ func put(t testing.TB, b *kv.Bucket, pairs ...string) (ts mvcc.Timestamp) {
 func texts(t testing.TB, pairs iter.Seq2[kv.Pair, error]) (list []string) {
 	t.Helper()
 	for p, err := range pairs {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		list = append(list, string(p.Key)+"="+string(p.Value))
 	}
 	return list
@@ -332,9 +330,7 @@ func TestReadOnlyStore(t *testing.T) {
 	must.Do(t, db.Close())
 	db = openMem(t, oribi.Options{FS: fs, ReadOnly: true})
 	b, err := db.CreateBucketIfNotExists("b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	equal(t, "a scan", texts(t, b.Scan(ctx)), "[k=v]")
 	if err := db.View(ctx, func(tx *kv.Tx) error {
 		equal(t, "a view", texts(t, tx.Bucket("b").Scan()), "[k=v]")
@@ -379,9 +375,7 @@ func TestScansMatchAMap(t *testing.T) {
 		case 1:
 			err = b.Table().Compact(ctx)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for ts, state := range states {
 		checkScan(t, rng, b, key, ts, state)
@@ -407,9 +401,7 @@ func checkScan(
 	}
 	var keys []string
 	for k, err := range b.Keys(ctx, opts...) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		keys = append(keys, string(k))
 	}
 	what := fmt.Sprintf("[%s, %s), limit %d", from, to, limit)
@@ -428,9 +420,7 @@ func TestPairsCanBeKept(t *testing.T) {
 		}
 		var kept []kv.Pair
 		for p, err := range b.Scan(ctx) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			kept = append(kept, p)
 		}
 		texts(t, b.Scan(ctx, oribi.Desc())) // reuses the memory of the first
@@ -476,13 +466,9 @@ func TestScanOfATransactionReadsOnlyWhatItYields(t *testing.T) {
 	put(t, b, "a", "1", "b", "1", "c", "1")
 	for changed, want := range map[string]error{"a": kv.ErrConflict, "c": nil} {
 		tx, err := db.Begin(ctx, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for p, err := range tx.Bucket("b").Scan() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if string(p.Key) == "b" {
 				break
 			}
@@ -499,9 +485,7 @@ func TestEndedTransactions(t *testing.T) {
 	put(t, bucket(t, db, "b"), "k", "v")
 	for _, writable := range []bool{true, false} {
 		tx, err := db.Begin(ctx, writable)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b := tx.Bucket("b")
 		equal(t, "writable", tx.Writable(), writable)
 		if ts, err := tx.Commit(); err != nil || ts != tx.Timestamp() {

@@ -193,9 +193,7 @@ func TestSimulationLooksAtWhatChanges(t *testing.T) {
 		must.Do(t, x.run(t.Context(), func(int64) {}))
 		changed := int64(0)
 		for e, err := range compaction.ReadEvents(&r.events) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			changed += int64(len(e.Inputs) + len(e.Outputs))
 		}
 		sim := x.table.(*simulation)

@@ -62,9 +62,7 @@ func checkGoldenArrays(t *testing.T, dir string) {
 			if err == nil {
 				err = w.Finish()
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			f = must.Get(cfile.Open(again, cfile.ReaderOptions{Arrays: true}))(t)
 			readCells(t, f, c, want)
 		})
@@ -120,9 +118,7 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 	if err == nil {
 		err = w.Finish()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f := must.Get(cfile.Open(file, cfile.ReaderOptions{Arrays: true}))(t)
 	some := batch.NewArrays(schema.Int8)
 	if n, err := f.NewColumnReader().ReadVector(0, rows, some); err != nil || n >= rows {

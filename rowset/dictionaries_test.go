@@ -98,9 +98,7 @@ func TestDictionariesForgetLongWords(t *testing.T) {
 			if err == nil {
 				err = w.Append(rows)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			row := must.Get(w.Finish())(t)
 			set := must.Get(Open(s, row, Options{Blocks: d}))(t)
 			f := must.Get(set.File(1))(t)

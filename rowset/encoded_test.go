@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
@@ -280,9 +281,7 @@ func TestWindowsComputeWhatTheModelDoes(t *testing.T) {
 			req := w.randomRequest(r, snap)
 			req.Descending, req.Keys = false, false
 			it, err := newIterator(w.set, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			check := &windowCheck{w: w, r: r, req: &req, take: r.IntN(2) == 0}
 			it.Offer(check.consume)
 			if !check.take {

@@ -33,9 +33,7 @@ func oneColumn(t *testing.T, c schema.Column, cells [][]byte) *DiskRowSet {
 	if err == nil {
 		err = w.Append(rows)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	row := must.Get(w.Finish())(t)
 	set := must.Get(Open(s, row, Options{Blocks: d}))(t)
 	return set
@@ -56,9 +54,7 @@ func sizeIn(t *testing.T, o cfile.WriterOptions, cells [][]byte) int64 {
 	if err == nil {
 		err = w.Finish()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return file.Size()
 }
 

@@ -62,9 +62,7 @@ func TestReadsOfKeysOpenNoOtherFile(t *testing.T) {
 				req := scan.Options{Schema: w.schema, Columns: keys, Snapshot: snap, Keys: r.IntN(2) == 0,
 					Limit: r.Int64N(2) * 10}
 				it, err := newIterator(set, req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if req.Limit == 0 {
 					err = w.compare(req, it)
 				} else {
@@ -73,9 +71,7 @@ func TestReadsOfKeysOpenNoOtherFile(t *testing.T) {
 				if err == nil {
 					err = it.Close()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 			}
 			set.Unref()
 		}

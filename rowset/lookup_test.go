@@ -57,9 +57,7 @@ func TestLookupsReadTheirSourcesInOrder(t *testing.T) {
 				o.Cache = cache.New(test.cache)
 			}
 			set, err := Open(w.schema, test.row, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer set.Unref()
 			for range 1 + test.cache>>20 {
 				files.reset()
@@ -118,9 +116,7 @@ func TestCheckKeyAlwaysAsksTheBloomFile(t *testing.T) {
 	if err == nil {
 		err = w.disk.Finish(sink)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	row.Bloom = sink.ID() // of one key
 	set := must.Get(Open(w.schema, &row, Options{Blocks: w.disk}))(t)
 	defer set.Unref()
@@ -162,9 +158,7 @@ func wideRows(b *testing.B, n int) (*disk, *schema.Schema, *Metadata) {
 		rows.Keys = change.AppendVectorKeys(nil, encoder, rows.Batch.Columns, 0, 1000)
 		err = w.Append(rows)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	row := must.Get(w.Finish())(b)
 	return d, s, row
 }

@@ -69,9 +69,7 @@ func TestFewSearchesMakeFewKeys(t *testing.T) {
 			{nil, maxUses(len(w.rows)) + 1, true, true}} {
 			it, err := newIterator(w.set,
 				scan.Options{Schema: w.schema, Columns: c.columns, Snapshot: mvcc.Everything, Descending: descending})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if !it.Next() || it.n != len(w.rows) {
 				t.Fatalf("window of %d rows, want %d", it.n, len(w.rows))
 			}

@@ -253,9 +253,7 @@ func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
 	w := newTestRowSet(t, seedtest.Rand(t), s, manyRows)
 	it, err := newIterator(w.set,
 		scan.Options{Schema: s, Columns: []int{0}, Snapshot: mvcc.Everything, Keys: true, Limit: 1, Descending: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer it.Close()
 	end, part := len(w.rows), 16
 	for it.Next() {

@@ -257,9 +257,7 @@ func (w *testRowSet) withRowFile(t *testing.T, row *Metadata, rows *change.Rows,
 	if err == nil {
 		err = w.disk.Finish(out.sink)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	other := *row
 	other.RowFile = out.sink.ID()
 	return &other

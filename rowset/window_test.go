@@ -149,9 +149,7 @@ func TestWindowsEndAtTheLimit(t *testing.T) {
 		const limit = 1000
 		it, err := newIterator(w.set,
 			scan.Options{Schema: s, Columns: []int{0}, Snapshot: mvcc.Everything, Limit: limit, Descending: descending})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows, read := 0, 0
 		for rows < limit && it.Next() {
 			rows += it.Batch().Selected()

@@ -168,9 +168,7 @@ func TestIndexByNameAndID(t *testing.T) {
 func TestNewNumbersColumnsWithoutIDs(t *testing.T) {
 	columns := many(3)
 	s, err := New(columns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := range s.Columns {
 		if s.Columns[i].ID != ColumnID(i) || columns[i].ID != 0 {
 			t.Errorf("column %d: id %d, the caller's %d", i, s.Columns[i].ID, columns[i].ID)

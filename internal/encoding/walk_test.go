@@ -108,9 +108,7 @@ func TestWalkPassesBadChunks(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got, want := view.cell(0).lo, binary.LittleEndian.Uint64(v.Cell(i<<10)); got != want {
 			t.Errorf("chunk %d begins with %d, want %d", i, got, want)
 		}

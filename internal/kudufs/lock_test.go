@@ -55,9 +55,7 @@ func TestLockOfServerIsSeen(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), content, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	d := must.Get(Open(vfs.OS, dir))(t)
 	if d.InUse() {

@@ -59,9 +59,7 @@ func manyContainers(t *testing.T, n int) (*countingFS, *Directory) {
 		if err == nil {
 			err = Replace(fsys, stem+dataSuffix, fmt.Appendf(make([]byte, 4096), "%08d", id))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	counting := &countingFS{FS: fsys}
 	d := open(t, counting)

@@ -53,9 +53,7 @@ func elements(t *testing.T, svg string) (count map[string]int, text string) {
 		if errors.Is(err, io.EOF) {
 			return count, all.String()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch e := token.(type) {
 		case xml.StartElement:
 			name := e.Name.Local

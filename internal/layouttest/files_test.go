@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // fileFloors lists the floors of the files of a package, the lowest first, with the names of the
@@ -243,10 +245,7 @@ func TestFilesUseOnlyLowerFloors(t *testing.T) {
 func productFiles(t *testing.T, fset *token.FileSet, path string) map[string]*ast.File {
 	t.Helper()
 	dir := filepath.Join(relativeRoot, path)
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(dir, "*.go")))(t)
 	files := map[string]*ast.File{}
 	for _, name := range names {
 		base := strings.TrimSuffix(filepath.Base(name), ".go")
@@ -257,9 +256,7 @@ func productFiles(t *testing.T, fset *token.FileSet, path string) map[string]*as
 		if match, err := build.Default.MatchFile(dir, base+".go"); err != nil {
 			t.Fatal(err)
 		} else if match {
-			if files[base], err = parser.ParseFile(fset, name, nil, parser.SkipObjectResolution); err != nil {
-				t.Fatal(err)
-			}
+			files[base] = must.Get(parser.ParseFile(fset, name, nil, parser.SkipObjectResolution))(t)
 		}
 	}
 	return files
@@ -279,10 +276,7 @@ func arrows(t *testing.T, fset *token.FileSet, imports types.Importer, path stri
 		}
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	checked, err := (&types.Config{Importer: imports}).Check(modulePath+"/"+path, fset, parsed, info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checked := must.Get((&types.Config{Importer: imports}).Check(modulePath+"/"+path, fset, parsed, info))(t)
 	fileOf := func(pos token.Pos) string {
 		return strings.TrimSuffix(filepath.Base(fset.Position(pos).Filename), ".go")
 	}

@@ -37,9 +37,7 @@ func TestAnotherModuleWritesAndReadsEveryFormat(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := exec.Command(goCommand, "run", "-overlay", filepath.Join(dir, "overlay.json"), ".")
 	cmd.Dir = outside
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off",

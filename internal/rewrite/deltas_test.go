@@ -215,9 +215,7 @@ func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 	d, set := files(t, []change.Delta{changed(7, set(change.Update, 2, 3))},
 		[]change.Delta{changed(9, only(change.Update, 12, 5))})
 	row, err := Major(t.Context(), d.job(set, 0), []int{2}) // undos of 9 and 7
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	set = reopen(t, d, testSchema, row)
 	if row, err = Major(t.Context(), d.job(set, 0), nil); err != nil { // undo of 7, first in the list
 		t.Fatal(err)
@@ -402,9 +400,7 @@ func TestDeltaCompactionsChangeNoAnswer(t *testing.T) {
 			keys = 400
 		}
 		tab, err := newTable(r, schemas[r.IntN(len(schemas))], 1+r.IntN(4), keys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var did []string
 		for step := range 25 {
 			if len(tab.sets) == 0 {

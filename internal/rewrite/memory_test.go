@@ -208,9 +208,7 @@ func TestInputsNeedTheirEstimatedMemory(t *testing.T) {
 				break
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		runtime.ReadMemStats(&after)
 		allocated := int64(after.TotalAlloc - before.TotalAlloc)
 		t.Logf("%s: estimate %d KiB, allocated %d KiB", name, estimate>>10, allocated>>10)

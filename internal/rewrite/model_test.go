@@ -408,9 +408,7 @@ func TestFlushChangesNoAnswer(t *testing.T) {
 		if err == nil {
 			err = tab.checkForm(res)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for snap := mvcc.AsOf(tab.floor); snap <= mvcc.AsOf(ts); snap++ {
 			got := must.Get(res.at(s, snap))(t)
 			for key := range keys {

@@ -193,9 +193,7 @@ func TestStoredStretchWithDamage(t *testing.T) {
 		m := sets[1].Metadata()
 		b := d.blocks[m.Columns[storedSchema.Keys+r.IntN(len(m.Columns)-storedSchema.Keys)].Block]
 		f, err := cfile.Open(b, cfile.ReaderOptions{Arrays: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		blocks := must.Get(f.BlockPointers())(t)
 		p := blocks[r.IntN(len(blocks))]
 		b.Bytes = bytes.Clone(b.Bytes)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -48,9 +49,7 @@ func TestMarkIsReadAgain(t *testing.T) {
 	if err == nil {
 		err = writer.Mark(42)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	view := faultfs.New(mem)
 	for failures, want := range map[int]mvcc.Timestamp{0: 42, markTries - 1: 42, markTries: 0} {
 		view.Watch(func(c faultfs.Call) error {

@@ -38,9 +38,7 @@ func put(t *testing.T, mem *vfs.Mem, name string, off int64, b byte) {
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = mem.Create(path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	must.Get(f.WriteAt([]byte{b}, off))(t)
 }
@@ -94,9 +92,7 @@ func TestFollowerReportsDamageAfterThreeTries(t *testing.T) {
 			} else {
 				err = mem.Remove("/store/" + PinsName)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 		if tries, err := try(t, t.Context(), mem, 10, others); tries != 3 || err != errTorn {
 			t.Errorf("%d tries, %v; want %v after 3", tries, err, errTorn)

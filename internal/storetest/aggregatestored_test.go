@@ -107,9 +107,7 @@ func (q *storedQuery) scanned(t *testing.T, table *oribi.Table, where ...oribi.P
 	}
 	counts, sums, values, best := map[string]int{}, map[string][]*big.Int{}, map[string][]int{}, map[string][][]byte{}
 	for b, err := range table.Scan(t.Context(), oribi.Where(where...)).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			key := ""
 			for _, name := range q.by {

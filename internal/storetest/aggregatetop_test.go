@@ -136,9 +136,7 @@ func fillGroups(t *testing.T, store *oribi.Store, table *oribi.Table, rows int) 
 		if err == nil && k%10_000 == 9999 && k < rows-1 { // the last ones stay in memory
 			err = table.Flush(t.Context())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b.Reset()
 	}
 }

@@ -26,9 +26,7 @@ func alterStore(t *testing.T) (*oribi.Store, *oribi.Table, func() (*oribi.Store,
 	open := func() *oribi.Store {
 		store, err := oribi.Open("/alter",
 			&oribi.Options{FS: mem, Clock: mvcc.NewLogicalClock(mvcc.Min), History: oribi.HistoryForever, Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { store.Close() })
 		return store
 	}
@@ -156,9 +154,7 @@ func TestRunningScanKeepsItsColumns(t *testing.T) {
 	putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 0, "s": "text zero"})
 	var got []string
 	for row, err := range table.Scan(ctx).Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(got) == 0 {
 			alter(t, table, oribi.DropColumn("s"), oribi.RenameColumn("n", "s"))
 			must.Do(t, table.Compact(ctx))

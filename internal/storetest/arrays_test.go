@@ -10,7 +10,6 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -189,104 +188,5 @@ func TestSchemaOfMakesArraysOfSlices(t *testing.T) {
 	}
 	if _, err := oribi.SchemaOf[struct{ A [][]int32 }](); !errors.Is(err, oribi.ErrSchema) {
 		t.Errorf("arrays of arrays: %v", err)
-	}
-}
-
-// Defaults, changes and their compactions, added columns, and diffs between two timestamps support
-// arrays like other values.
-func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
-	ctx := context.Background()
-	store, table := arraysTable(t)
-	commit := func(fill func(b *oribi.Batch)) mvcc.Timestamp {
-		t.Helper()
-		b := store.NewBatch()
-		fill(b)
-		ts := must.Get(b.Commit(ctx))(t)
-		return ts
-	}
-	first := commit(func(b *oribi.Batch) {
-		for k := range 50 {
-			b.Insert(table, oribi.Row{"k": k, "tags": []string{"old", strings.Repeat("x", k)}, "hits": []int{k}})
-		}
-	})
-	must.Do(t, table.Flush(ctx))
-	for round := range 3 {
-		commit(func(b *oribi.Batch) {
-			for k := round; k < 50; k += 10 {
-				b.Update(table, oribi.Row{"k": k, "tags": []string{"new"}, "hits": nil})
-			}
-		})
-		must.Get(table.FlushDeltas(ctx))(t)
-	}
-	must.Do(t, table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "added", Type: schema.Array, Element: schema.Date,
-		Default: schema.AppendArray(nil, schema.Date, [][]byte{{1, 0, 0, 0}, nil})}),
-		oribi.SetDefault("tags", []string{"unset"})))
-	same := func() { // an update that changes nothing adds no version
-		commit(func(b *oribi.Batch) {
-			b.Update(table, oribi.Row{"k": 20, "tags": []string{"new"}})
-			b.Update(table, oribi.Row{"k": 9, "tags": []string{"old", strings.Repeat("x", 9)}})
-		})
-	}
-	same()
-	last := commit(func(b *oribi.Batch) { b.Insert(table, oribi.Row{"k": 100}) })
-
-	check := func(state string) {
-		t.Helper()
-		for k := range int64(50) {
-			want := oribi.Row{"k": k, "tags": []any{"old", strings.Repeat("x", int(k))}, "hits": []any{int32(k)},
-				"added": []any{day(1970, 1, 2), nil}}
-			if row, err := table.Get(ctx, k, oribi.AsOf(first),
-				oribi.Columns("k", "tags", "hits", "added")); err != nil || !reflect.DeepEqual(row, want) {
-				t.Fatalf("%s: row %d was %v, %v, want %v", state, k, row, err, want)
-			}
-			if k%10 < 3 {
-				want["tags"], want["hits"] = []any{"new"}, nil
-			}
-			if row, err := table.Get(ctx, k); err != nil || !reflect.DeepEqual(row, want) {
-				t.Fatalf("%s: row %d is %v, %v, want %v", state, k, row, err, want)
-			}
-		}
-		if row, err := table.Get(ctx, 100); err != nil ||
-			!reflect.DeepEqual(row["tags"], []any{"unset"}) || row["hits"] != nil {
-			t.Fatalf("%s: the row of defaults is %v, %v", state, row, err)
-		}
-		n := 0
-		for d, err := range table.Diff(ctx, first, last) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if k := d.KeyRow()["k"].(int64); k != 100 && k%10 >= 3 {
-				t.Fatalf("%s: row %d differs: %v, %v", state, k, d.BeforeRow(), d.AfterRow())
-			}
-			n++
-		}
-		if n != 16 {
-			t.Fatalf("%s: %d rows differ, want 16", state, n)
-		}
-	}
-	check("delta files")
-	steps := []struct {
-		name string
-		do   func() error
-	}{
-		{"minor", func() error { _, err := table.CompactMinor(ctx); return err }},
-		{"major", func() error { _, err := table.CompactMajor(ctx, "hits", "tags"); return err }},
-		{"flush", func() error { return table.Flush(ctx) }},
-		{"merge", func() error { return table.Compact(ctx) }},
-	}
-	for _, step := range steps {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.name, err)
-		}
-		check(step.name)
-	}
-	if err := table.Alter(ctx, oribi.SetEncoding("tags", schema.Bitshuffle)); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("an encoding that does not fit the elements: %v", err)
-	}
-	if err := table.Alter(ctx, oribi.SetDefault("hits", []string{"a"})); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("a default of other elements: %v", err)
-	}
-	if _, err := table.Count(t.Context(), oribi.Where(oribi.Eq("hits", []int32{1}))); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("an array was compared with an array: %v", err)
 	}
 }

@@ -41,9 +41,7 @@ func autoStore(t *testing.T) (store *oribi.Store, table *oribi.Table, reopen fun
 		store, err = oribi.Open("/auto",
 			&oribi.Options{FS: disk, Manual: true, Clock: mvcc.NewLogicalClock(mvcc.Min),
 				History: oribi.HistoryForever})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { store.Close() })
 	}
 	open()
@@ -115,9 +113,7 @@ func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 	}
 	var got []string
 	for row, err := range typed.Scan(ctx) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got = append(got, fmt.Sprint(row.Host, row.ID))
 	}
 	if rows := []string{"a3", "a5", "b1", "b2", "c4", "d10", "e11"}; !slices.Equal(got, rows) {

@@ -139,9 +139,7 @@ func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
 			}
 		}}
 	store, err := oribi.Open("/store", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 		{Name: "s", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1))(t)
 	table := must.Get(store.CreateTable("t", columns))(t)
@@ -168,9 +166,7 @@ func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
 		if store, err = oribi.Open("/store", opts); err == nil {
 			table, err = store.Table("t")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		failed = nil
 		if opened == 1 {
 			flush("good")
@@ -271,9 +267,7 @@ func TestFlushDoesNotWaitForMergeOfAnotherTable(t *testing.T) {
 					flushed <- struct{}{}
 				}
 			}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer store.Close()
 	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
 	for i := range 2 {

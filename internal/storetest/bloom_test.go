@@ -39,9 +39,7 @@ func TestBloomBytesAreCells(t *testing.T) {
 	b.Insert(table, row)
 	must.Get(b.Commit(t.Context()))(t)
 	for b, err := range table.Scan(t.Context()).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, c := range b.Schema {
 			got, err := oribi.BloomBytes(&c, row[c.Name])
 			if err != nil || string(got) != string(b.Columns[i].Cell(0)) {
@@ -148,9 +146,7 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 		p := oribi.InBloom(c.column, filter)
 		keys := func(p oribi.Predicate) (keys []int64) {
 			for row, err := range table.Scan(t.Context(), oribi.Where(p)) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				keys = append(keys, row.K)
 			}
 			return keys

@@ -59,9 +59,7 @@ func content(t *testing.T, table *oribi.Table, opts ...oribi.ReadOption) map[int
 		scanOptions = append(scanOptions, o)
 	}
 	for row, err := range table.Scan(context.Background(), scanOptions...).Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		out[row["k"].(int64)] = row["v"].(int64)
 	}
 	return out
@@ -371,9 +369,7 @@ func numberAt(t *testing.T, table *oribi.Table, k int64, at mvcc.Timestamp) (int
 	if errors.Is(err, oribi.ErrNotFound) {
 		return 0, false
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return row["v"].(int64), true
 }
 
@@ -381,9 +377,7 @@ func numberAt(t *testing.T, table *oribi.Table, k int64, at mvcc.Timestamp) (int
 func writtenBetween(t *testing.T, table *oribi.Table, k int64, from, to mvcc.Timestamp) bool {
 	t.Helper()
 	for v, err := range table.History(context.Background(), k, oribi.AsOf(to)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return v.Timestamp > from
 	}
 	return false

@@ -292,9 +292,7 @@ func TestCrashDuringCheckpointLeavesNoStoreOrAWholeOne(t *testing.T) {
 	})
 	c, err := store.Checkpoint(context.Background(), "/copy")
 	disk.OnOperation(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for s := range disk.Point().States(r.Uint64(), 0) {
 		crashes = append(crashes, crash{crashfs.Operation{Op: "end"}, s.Name, s.Image})
 	}
@@ -314,9 +312,7 @@ func TestCrashDuringCheckpointLeavesNoStoreOrAWholeOne(t *testing.T) {
 		if names, err := x.image.List("/copy"); err == nil && len(names) > 1 && s == nil {
 			// A writer does not take it for an unfinished format, and removes nothing.
 			before, err := files.Fingerprint(x.image, "/copy")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_, err = oribi.Open("/copy", &oribi.Options{FS: x.image})
 			after, ferr := files.Fingerprint(x.image, "/copy")
 			if !errors.Is(err, oribi.ErrNotStore) || ferr != nil || before != after {

@@ -24,9 +24,7 @@ func wideStore(t *testing.T, w wide, options ...oribi.TableOption) vfs.FS {
 	t.Helper()
 	r, mem, ctx := seedtest.Rand(t), vfs.NewMem(), context.Background()
 	store, err := oribi.Open("/wide", &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	columns := []schema.Column{{Name: "k", Type: schema.Int64}}
 	for i := range w.columns {
 		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i),
@@ -49,9 +47,7 @@ func wideStore(t *testing.T, w wide, options ...oribi.TableOption) vfs.FS {
 	if _, err = b.Commit(ctx); err == nil {
 		err = table.Flush(ctx)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	must.Do(t, store.Close())
 	return mem
 }

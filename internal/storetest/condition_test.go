@@ -228,9 +228,7 @@ func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 	wantValue(t, table, 12)
 	keys := map[any]bool{}
 	for d, err := range table.Diff(ctx, ts-1, ts) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		keys[d.KeyRow()["k"]] = true
 	}
 	if fmt.Sprint(keys) != "map[1:true 5:true 8:true 10:true]" {

@@ -89,9 +89,7 @@ func TestCursorMovesAsOverASortedSlice(t *testing.T) {
 		}
 		m := &cursorModel{at: -1}
 		for row, err := range visits.Scan(t.Context(), scanned...) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			m.rows = append(m.rows, row)
 		}
 		slices.SortFunc(m.rows, compareVisits)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/damage"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
@@ -26,9 +27,7 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 		}
 		for range 100 {
 			flip, err := d.RandomFlip(rng)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			readOnly := rng.IntN(2) == 0
 			var counts damage.Counts
 			within(t, minute, func() { counts, err = d.Try(flip, readOnly) })

@@ -48,9 +48,7 @@ func visitsTable(t *testing.T, r *rand.Rand) (*oribi.TableOf[visit], []mvcc.Time
 	store, err := oribi.Open("/visits",
 		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true,
 			History: oribi.HistoryForever, RowSetBytes: 1 << 17})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { store.Close() })
 	visits := must.Get(oribi.OpenTable[visit](store, "visits"))(t)
 	var times []mvcc.Timestamp
@@ -69,9 +67,7 @@ func visitsTable(t *testing.T, r *rand.Rand) (*oribi.TableOf[visit], []mvcc.Time
 	}
 	run := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for range 2 {
 		commit(oribi.OpUpsert, 20_000, 2)
@@ -91,9 +87,7 @@ func visitsTable(t *testing.T, r *rand.Rand) (*oribi.TableOf[visit], []mvcc.Time
 func readTexts[T fmt.Stringer](t *testing.T, rows iter.Seq2[T, error]) (texts []string) {
 	t.Helper()
 	for row, err := range rows {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		texts = append(texts, row.String())
 	}
 	return texts
@@ -152,18 +146,14 @@ func TestDescendingScanForms(t *testing.T) {
 	}
 	rows := func(opts ...oribi.ScanOption) (texts []string) {
 		for row, err := range scan(opts...).Rows() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			texts = append(texts, fmt.Sprint(narrowVisit{row["host"].(string), row["n"].(int64)}))
 		}
 		return texts
 	}
 	var batches []string
 	for b, err := range scan(oribi.Desc()).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := range b.Rows() {
 			var host narrowVisit
 			host.Host = string(b.Columns[0].Cell(i))

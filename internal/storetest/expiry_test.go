@@ -32,9 +32,7 @@ func newSessions(t *testing.T, age time.Duration, opts ...oribi.TableOption) *se
 	if err == nil {
 		s.table, err = s.store.CreateTable("sessions", columns, append(opts, oribi.Expires("until", age))...)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -75,9 +73,7 @@ func (s *sessions) content(opts ...oribi.CountOption) string {
 		scanned, aggregated = append(scanned, o), append(aggregated, o)
 	}
 	for row, err := range s.table.Scan(ctx, scanned...).Rows() {
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, err)
 		n++
 		text += fmt.Sprintf("%v=%v ", row["k"], row["v"])
 	}
@@ -185,9 +181,7 @@ func TestRuleEndsWhileRowsExpire(t *testing.T) {
 	if err == nil {
 		s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b, begin := store.NewBatch(), s.time()
 	for k := range 100 {
 		b.Insert(s.table, oribi.Row{"k": k, "v": k, "until": begin.Add(time.Duration(k) * time.Microsecond)})

@@ -24,9 +24,7 @@ func (s *sessions) create(o *oribi.Options) {
 	if err == nil {
 		s.store, err = oribi.Open("/sessions", o)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	store := s.store
 	s.t.Cleanup(func() { store.Close() })
 	s.table = must.Get(store.CreateTable("sessions", columns, oribi.Expires("until", 0)))(s.t)

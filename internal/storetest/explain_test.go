@@ -386,15 +386,11 @@ func explainOfRandomScans(t *testing.T, table *oribi.Table, before mvcc.Timestam
 		}
 		want, got := int64(0), int64(0)
 		for b, err := range table.Scan(t.Context(), opts...).Batches() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			want += int64(b.Selected())
 		}
 		for b, err := range table.Scan(t.Context(), append(opts, oribi.Explain(&e))...).Batches() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got += int64(b.Selected())
 		}
 		if checkSums(t, &e); got != want || e.Returned != want || !e.Complete {

@@ -206,9 +206,7 @@ func TestExplainWithConcurrentCompactions(t *testing.T) {
 		}
 		select {
 		case err := <-done:
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return
 		default:
 		}

@@ -33,9 +33,7 @@ func ingestInFlight(t *testing.T, fails bool) {
 	mem := vfs.NewMem()
 	disk := faultfs.New(mem)
 	store, err := oribi.Open("/store", &oribi.Options{FS: disk, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer store.Close()
 	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
 	var armed atomic.Bool
@@ -108,26 +106,5 @@ func ingestInFlight(t *testing.T, fails bool) {
 	}
 	if late := openFollower(t, mem); content(late) != want {
 		t.Errorf("a follower that is opened later has %q, want %q", content(late), want)
-	}
-}
-
-// After an ingest whose table was dropped, followers see the later batches.
-func TestFollowerSeesBatchesAfterIngestIntoDroppedTable(t *testing.T) {
-	needFollowers(t)
-	mem := vfs.NewMem()
-	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
-	defer store.Close()
-	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
-	early := openFollower(t, mem)
-	must.Get2(a.Ingest(t.Context(), steps(func() {}, numbers(100, 101))))(t)
-	fillNumbers(t, store, b, 0, 1)
-	must.Do(t, store.DropTable("a"))
-	fillNumbers(t, store, b, 1, 2)
-	must.Do(t, early.Refresh(t.Context()))
-	for _, s := range []*oribi.Store{early, openFollower(t, mem)} {
-		const want = "b: 0=0 1=-1; "
-		if got, err := followers.Content(s); err != nil || got != want {
-			t.Errorf("the follower has %q, %v, want %q", got, err, want)
-		}
 	}
 }

@@ -63,9 +63,7 @@ func TestFollowerOfKilledWriters(t *testing.T) {
 		cmd := exec.Command(program, "-test.run=^TestWriteInSecondProcess$", "-test.v")
 		cmd.Env = append(os.Environ(), writeDir+"="+dir)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		must.Do(t, cmd.Start())
 		var acknowledged atomic.Int64
 		lines, read := make(chan struct{}), make(chan struct{})

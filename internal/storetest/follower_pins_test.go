@@ -52,9 +52,7 @@ func rewrite(t *testing.T, store *oribi.Store, table *oribi.Table, n int) {
 				err = do(t.Context())
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	createAndDrop(t, store) // confirms, and frees what may be freed
 }
@@ -234,9 +232,7 @@ func TestFollowerWithoutPin(t *testing.T) {
 					t.Errorf("%d dead bytes", dead)
 				}
 				numbers, err := follower.Table("numbers")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				_, err = numbers.Get(t.Context(), 77, oribi.AsOf(follower.Visible()))
 				if !errors.Is(err, oribi.ErrTooOld) || errors.Is(err, oribi.ErrCorrupt) {
 					t.Errorf("a read of a punched block: %v, want ErrTooOld", err)
@@ -256,9 +252,7 @@ func TestScanWithRowsDoesNotRestart(t *testing.T) {
 	const n = 100_000
 	mem := vfs.NewMem()
 	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, FollowerLag: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	b := store.NewBatch()
@@ -268,9 +262,7 @@ func TestScanWithRowsDoesNotRestart(t *testing.T) {
 	if _, err = b.Commit(t.Context()); err == nil {
 		err = table.Flush(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	follower := openFollower(t, mem)
 	numbers := must.Get(follower.Table("numbers"))(t)
 	rows := 0

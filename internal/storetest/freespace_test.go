@@ -97,9 +97,7 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 			}
 			rows := 1
 			for _, err, ok := next(); ok; _, err, ok = next() {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				rows++
 			}
 			if rows != 9000 {

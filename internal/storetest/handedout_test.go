@@ -14,7 +14,6 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
-	"github.com/oribi-db/oribi/internal/prooftest/followers"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/schema"
@@ -376,31 +375,6 @@ func (a *ascending) check(ctx context.Context, s *oribi.Store) error {
 		}
 	}
 	return nil
-}
-
-// An empty batch between the announcement of an ingest and its commit ends nothing for a follower,
-// and is no announcement itself.
-func TestFollowerOfEmptyBatches(t *testing.T) {
-	needFollowers(t)
-	mem := vfs.NewMem()
-	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
-	defer store.Close()
-	table := numbersTable(t, store, "a")
-	early := openFollower(t, mem)
-	for k := range 3 {
-		ts := must.Get(store.NewBatch().Commit(t.Context()))(t)
-		fillNumbers(t, store, table, k, k+1)
-		must.Do(t, early.Refresh(t.Context()))
-		want := must.Get(followers.Content(store))(t)
-		for _, s := range []*oribi.Store{early, openFollower(t, mem), openFollower(t, mem.Clone())} {
-			if got, err := followers.Content(s); err != nil || got != want {
-				t.Errorf("the follower has %q, want %q, %v", got, want, err)
-			}
-			if n, err := s.Tables()[0].Count(t.Context(), oribi.AsOf(ts)); n != int64(k) || err != nil {
-				t.Errorf("as of the empty batch the follower has %d rows, want %d, %v", n, k, err)
-			}
-		}
-	}
 }
 
 // A salvaged store's batches are above the timestamps that the damaged one had returned.

@@ -78,9 +78,7 @@ func TestHasFindsWhatGetFinds(t *testing.T) {
 				case i%200 == 30:
 					err = pages.Table.Compact(ctx)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				check()
 				check()
 			}

@@ -59,9 +59,7 @@ func numbersTable(t *testing.T, store *oribi.Store, name string) *oribi.Table {
 	if err == nil {
 		table, err = store.CreateTable(name, columns)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return table
 }
 

@@ -102,9 +102,7 @@ func newTreeStore(t *testing.T, h *treeHistory) *treeStore {
 	s.open()
 	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "mode", Type: schema.String},
 		{Name: "blob", Type: schema.String}, {Name: "size", Type: schema.Int64}, {Name: "seq", Type: schema.Int32}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.table = must.Get(s.store.CreateTable("tree", columns))(t)
 	return s
 }
@@ -117,9 +115,7 @@ func (s *treeStore) open() {
 	if err == nil && s.ts != nil {
 		s.table, err = s.store.Table("tree")
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 }
 
 // write commits one batch per commit of the history, and flushes periodically.
@@ -284,9 +280,7 @@ func TestReadsBelowTheHistoryFloorAreRefused(t *testing.T) {
 			b.Delete(table, oribi.Row{"k": i % 20})
 		}
 		ts, err := b.Commit(ctx, oribi.NoSync)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		at = append(at, ts)
 		w.move(minute)
 		switch {
@@ -295,9 +289,7 @@ func TestReadsBelowTheHistoryFloorAreRefused(t *testing.T) {
 		case i%7 == 6:
 			err = table.Flush(ctx)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if i%31 == 30 {
 			must.Do(t, store.Close())
 			store, table = floorStore(t, w)

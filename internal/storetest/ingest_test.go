@@ -73,9 +73,7 @@ func span(from, to int64) (keys []int64) {
 func allKeys(t *testing.T, table *oribi.Table, opts ...oribi.ScanOption) (keys []int64) {
 	t.Helper()
 	for b, err := range table.Scan(context.Background(), opts...).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			keys = append(keys, batch.Values[int64](b.Columns[0])[i])
 		}
@@ -307,9 +305,7 @@ func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
 	})
 	c.work(proofTime(200 * time.Millisecond))
 	for b, err := range table.Scan(ctx).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			k, v := batch.Values[int64](b.Columns[0])[i], batch.Values[int64](b.Columns[1])[i]
 			if won[k] != v {
@@ -402,9 +398,7 @@ func TestTypedIngestTakesStructs(t *testing.T) {
 	}
 	i := 0
 	for row, err := range table.Scan(ctx) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		binary.BigEndian.PutUint64(raw, uint64(i))
 		if row.Host != fmt.Sprintf("h%03d", i/100) || row.At != int64(i%100) || (row.Text == nil) != (i%3 == 0) ||
 			row.Text != nil && *row.Text != fmt.Sprint(i) || string(row.Raw) != string(raw[:i%9]) {

@@ -18,9 +18,7 @@ func TestProgressOfFlushAndCompactionEndsWithAllRows(t *testing.T) {
 		}
 		list = append(list, report{rows, of})
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	const rows = 10_000

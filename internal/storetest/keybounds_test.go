@@ -81,9 +81,7 @@ func TestFiltersOfKeyColumnsBoundScans(t *testing.T) {
 			}
 		}
 		for row, err := range table.Scan(t.Context(), oribi.Where(c.p)).Rows() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got = append(got, fmt.Sprintf("%q %d", row["a"], row["b"]))
 		}
 		n, err := table.Count(t.Context(), oribi.Where(c.p), oribi.Workers(2))

@@ -129,9 +129,7 @@ func lines(part string) []string { return strings.Split(strings.TrimSuffix(part,
 func rowsAsOf(t *testing.T, table *oribi.Table, ts mvcc.Timestamp) (out []string) {
 	columns := table.Schema().Columns
 	for b, err := range table.Scan(t.Context(), oribi.AsOf(ts)).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			line := []byte{'['}
 			for j, v := range b.Columns {

@@ -119,9 +119,7 @@ func withLogOf(t *testing.T, image, from *vfs.Mem) *vfs.Mem {
 			err = errors.Join(err, f.Close())
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return image
 }
 

@@ -343,9 +343,7 @@ func TestMetricsShowWhatReadsPin(t *testing.T) {
 	oldest := putNumbers(t, store, table, 100, func(k int) int { return k })
 	step := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	step(table.Flush(ctx))
 	sn, err := store.Snapshot(ctx)
@@ -559,9 +557,7 @@ func TestMetricsCountBackgroundWork(t *testing.T) {
 	putNumbers(t, store, table, 1000, func(k int) int { return k })
 	within(t, minute, func() { <-flushed })
 	resume, err := store.PauseBackgroundWork(ctx) // waits for the operation
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m := metricsOf(t, store).Maintenance
 	if !m.Paused || m.Running != 0 || m.Workers < 2 || len(m.Operations) < 7 {
 		t.Errorf("%+v", m)

@@ -49,9 +49,7 @@ func readAll(t *testing.T, fsys vfs.FS, name string) []byte {
 	if err == nil && size > 0 {
 		_, err = f.ReadAt(b, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return b
 }
 
@@ -68,9 +66,7 @@ func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
 		if err == nil {
 			_, err = f.WriteAt(tree[name], 0)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f.Close()
 	}
 }

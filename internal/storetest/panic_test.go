@@ -97,15 +97,11 @@ func newPanicStore(t *testing.T) *panicStore {
 			Listener: func(oribi.Event) {
 				s.listener.call()
 			}, Progress: func(string, int64, int64) { s.progress.call() }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String},
 		{Name: autoName, Type: schema.Int64, AutoIncrement: true},
 		{Name: "v", Type: schema.Int64, Nullable: true}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.a, s.b = numbersTable(t, s.store, "a"), numbersTable(t, s.store, "b")
 	if s.auto, err = s.store.CreateTable("auto", columns); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -407,51 +406,6 @@ func TestValuesOfRowsAreExact(t *testing.T) {
 	}
 }
 
-func TestPrefixReadsKeysThatBeginWithIt(t *testing.T) {
-	store := must.Get(oribi.Open("/x", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
-	defer store.Close()
-	s := must.Get(
-		schema.New([]schema.Column{{Name: "host", Type: schema.String}, {Name: "path", Type: schema.String}}, 2))(t)
-	table := must.Get(store.CreateTable("pages", s))(t)
-	b := store.NewBatch()
-	for _, row := range []oribi.Key{{"a", "/"}, {"a", "/x"}, {"a", "/x/1"}, {"a", "/x/2"},
-		{"a", "/y"}, {"ab", "/x"}, {"b", "/x"}} {
-		b.Insert(table, oribi.Row{"host": row[0], "path": row[1]})
-	}
-	must.Get(b.Commit(t.Context()))(t)
-	for range 2 {
-		for _, c := range []struct {
-			opts []oribi.ScanOption
-			want string
-		}{
-			{[]oribi.ScanOption{oribi.Prefix("a")}, "a/ a/x a/x/1 a/x/2 a/y"},
-			{[]oribi.ScanOption{oribi.Prefix(oribi.Key{"a", "/x"})}, "a/x a/x/1 a/x/2"},
-			{[]oribi.ScanOption{oribi.Prefix(oribi.Key{"a", "/x"}), oribi.From(oribi.Key{"a", "/x/1"}), oribi.To("b")},
-				"a/x/1 a/x/2"},
-			{[]oribi.ScanOption{oribi.Prefix(oribi.Key{"a", "/x"}), oribi.From("A"), oribi.To(oribi.Key{"a", "/x/2"})},
-				"a/x a/x/1"},
-			{[]oribi.ScanOption{oribi.Prefix("c")}, ""},
-			{[]oribi.ScanOption{oribi.Prefix("a"), oribi.Limit(0)}, ""},
-			{[]oribi.ScanOption{oribi.Prefix("b"), oribi.Limit(-1), oribi.Where(), nil}, "b/x"},
-		} {
-			var got []string
-			for row, err := range table.Scan(context.Background(), c.opts...).Rows() {
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, fmt.Sprint(row["host"], row["path"]))
-			}
-			if strings.Join(got, " ") != c.want {
-				t.Errorf("got %v, want %s", got, c.want)
-			}
-		}
-		if n, err := table.Count(t.Context(), oribi.Prefix("a")); n != 5 || err != nil {
-			t.Errorf("counted %d, %v", n, err)
-		}
-		must.Do(t, table.Flush(t.Context()))
-	}
-}
-
 // Patterns are searched in dictionaries, in front-coded and plain blocks, and in memory, of
 // strings, varchars, and binaries. The model is a regular expression.
 func TestPatternsAreThoseOfAModel(t *testing.T) {
@@ -532,9 +486,7 @@ func TestPatternsAreThoseOfAModel(t *testing.T) {
 		var explained oribi.Explanation
 		found := int64(0)
 		for _, err := range table.Scan(t.Context(), oribi.Where(p), oribi.Explain(&explained)).Rows() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			found++
 		}
 		if found != want || explained.String() == "" {

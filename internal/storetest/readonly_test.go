@@ -40,9 +40,7 @@ func countNumbers(t *testing.T, store *oribi.Store) int64 {
 	table := must.Get(store.Table("numbers"))(t)
 	var n int64
 	for row, err := range table.Scan(context.Background()).Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if row["k"] != n || row["v"] != -n {
 			t.Fatalf("row %d is %v", n, row)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -161,30 +160,6 @@ func TestRefreshOfWriter(t *testing.T) {
 	close(stop)
 	if err := <-stopped; err != nil {
 		t.Error(err)
-	}
-}
-
-// An answer as of a timestamp stays the same: a follower refuses a timestamp if later batches may
-// get timestamps below it.
-func TestFollowerReadsNoFuture(t *testing.T) {
-	needFollowers(t)
-	mem := vfs.NewMem()
-	store, table := followedStore(t, mem, 10, oribi.Options{Clock: mvcc.NewLogicalClock(0)})
-	follower := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Follow: true, Clock: mvcc.NewLogicalClock(0)}))(t)
-	defer follower.Close()
-	numbers := must.Get(follower.Table("numbers"))(t)
-	if _, err := numbers.Get(t.Context(), 1, oribi.AsOf(follower.Visible())); err != nil {
-		t.Errorf("as of the newest batch: %v", err)
-	}
-	b := store.NewBatch()
-	b.Update(table, oribi.Row{"k": 1, "v": 5})
-	ts := must.Get(b.Commit(t.Context()))(t)
-	if _, err := numbers.Get(t.Context(), 1, oribi.AsOf(ts)); !errors.Is(err, oribi.ErrFuture) {
-		t.Errorf("as of a batch that it has not seen: %v, want ErrFuture", err)
-	}
-	must.Do(t, follower.Refresh(t.Context()))
-	if row, err := numbers.Get(t.Context(), 1, oribi.AsOf(ts)); err != nil || row["v"] != int64(5) {
-		t.Errorf("after a refresh: %v, %v", row, err)
 	}
 }
 

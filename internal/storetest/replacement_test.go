@@ -37,9 +37,7 @@ func newTwin(t *testing.T, upserts bool) *twin {
 	if err == nil {
 		w.table, err = w.store.CreateTable("t", columns)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return w
 }
 
@@ -49,9 +47,7 @@ func (w *twin) open() {
 	clock := mvcc.NewHybridClock(func() time.Time { return time.Unix(1e9, 0) })
 	store, err := oribi.Open("/twin",
 		&oribi.Options{FS: w.mem, Clock: clock, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 12})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 	w.store = store
 	w.table, _ = store.Table("t")
 }
@@ -132,9 +128,7 @@ func (w *twin) step(r *rand.Rand, i int) {
 	case 6:
 		w.kill()
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 }
 
 // text returns all that can be read: each state, each history, and each difference to the newest.
@@ -148,9 +142,7 @@ func (w *twin) text() string {
 			if errors.Is(err, oribi.ErrNotFound) {
 				continue
 			}
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			must.Do(w.t, err)
 			fmt.Fprintln(&out, k, uint64(v.Timestamp), v.Kind, v.Row())
 			times = append(times, v.Timestamp)
 		}
@@ -160,15 +152,11 @@ func (w *twin) text() string {
 			continue
 		}
 		for row, err := range w.table.Scan(ctx, oribi.AsOf(ts)).Rows() {
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			must.Do(w.t, err)
 			fmt.Fprintln(&out, uint64(ts), row)
 		}
 		for d, err := range w.table.Diff(ctx, ts, newest) {
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			must.Do(w.t, err)
 			fmt.Fprintln(&out, uint64(ts), d.Kind, d.KeyRow(), d.BeforeRow(), d.AfterRow())
 		}
 	}

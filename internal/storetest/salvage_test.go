@@ -51,9 +51,7 @@ func salvageCopies(t *testing.T, least int64, damaged func(name string) bool) da
 		}
 		for range 20 {
 			s, err := d.RandomSalvage(rng, damaged)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var c damage.SalvageCounts
 			within(t, minute, func() { c, err = s.Run() })
 			total.Add(c)
@@ -195,9 +193,7 @@ func columnBlock(t *testing.T, mem *vfs.Mem, column string) (at blockmanager.Blo
 			return err
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var id block.ID
 	for _, c := range set.Columns {
 		if table.Schema.Columns[table.Schema.IndexID(c.ID)].Name == column {
@@ -210,14 +206,10 @@ func columnBlock(t *testing.T, mem *vfs.Mem, column string) (at blockmanager.Blo
 	if err == nil {
 		cblocks, err = r.BlockPointers()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for row := int64(0); row < r.Rows(); {
 		_, _, end, err := r.BlockOf(batch.Ordinal(row))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows = append(rows, int64(end)-row)
 		row = int64(end)
 	}
@@ -238,9 +230,7 @@ func openBlocks(t *testing.T, mem *vfs.Mem) *blockmanager.Manager {
 	if err == nil {
 		_, err = hex.Decode(o.Instance[:], []byte(info.UUID))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m := must.Get(blockmanager.Open(o))(t)
 	return m
 }

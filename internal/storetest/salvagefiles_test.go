@@ -127,9 +127,7 @@ func TestVerifyReportsADamagedJournal(t *testing.T) {
 		if err == nil {
 			err = table.Flush(context.Background())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	})
 	if len(found) > 0 {
 		t.Errorf("after a flush: %+v", found)
@@ -170,9 +168,7 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 		err = f.Truncate(cut)
 		f.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out, losses := salvaged(t, mem)
 	if len(losses) == 0 {
 		t.Error("no loss")
@@ -180,9 +176,7 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 	saved := must.Get(out.Table("t"))(t)
 	n := int64(0)
 	for row, err := range saved.Scan(ctx).Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		k := row["k"].(int64)
 		if row["a"] != a[k] || row["b"] != -a[k] {
 			t.Fatalf("row %v, want a=%d", row, a[k])

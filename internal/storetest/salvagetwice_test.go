@@ -40,9 +40,7 @@ func newLifeStore(t *testing.T) *lifeStore {
 		t.Fatal(err)
 	}
 	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if l.table, err = l.store.CreateTable("t", columns); err != nil {
 		t.Fatal(err)
 	}

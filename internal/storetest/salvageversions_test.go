@@ -116,9 +116,7 @@ func undoBlock(t *testing.T, mem *vfs.Mem) (f undoFile) {
 	if err == nil {
 		f.cblocks, err = r.BlockPointers()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 

@@ -68,6 +68,9 @@ func TestScripts(t *testing.T) {
 }
 
 func runScript(t *testing.T, name string) {
+	if strings.HasSuffix(name, "followers.txt") {
+		needFollowers(t)
+	}
 	text := must.Get(os.ReadFile(name))(t)
 	s := &scripted{t: t, defs: map[string][]string{}}
 	must.Do(t, s.renew(&arguments{}))
@@ -164,12 +167,15 @@ func (s *scripted) runIn(name, text string, body []string) {
 		s.batch = x
 		defer func() { s.batch = nil }()
 	case *oribi.Store:
-		store, table := s.store, s.table
-		s.store, s.table = x, nil
-		if table != nil {
-			s.table, _ = x.Table(table.Name())
+		defer func(store *oribi.Store, table *oribi.Table) { s.store, s.table = store, table }(s.store, s.table)
+		var err error
+		if s.store = x; text != "refresh" && text != "tables" {
+			s.table, err = x.Table(s.table.Name())
 		}
-		defer func() { s.store, s.table = store, table }()
+		if err != nil {
+			s.fail(err)
+			return
+		}
 	default:
 		s.t.Fatalf("%s: nothing has the name %s", text, name)
 	}

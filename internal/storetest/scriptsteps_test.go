@@ -58,10 +58,11 @@ func (s *scripted) ctx(a *arguments) context.Context {
 }
 
 // operations are the commands that are operations of a write batch.
-var operations = map[string]oribi.Op{"insert": oribi.OpInsert, "upsert": oribi.OpUpsert, "update": oribi.OpUpdate,
-	"delete": oribi.OpDelete, "insert_ignore": oribi.OpInsertIgnore, "upsert_ignore": oribi.OpUpsertIgnore,
-	"update_ignore": oribi.OpUpdateIgnore, "delete_ignore": oribi.OpDeleteIgnore, "if": 0, "ifabsent": 0,
-	"updateif": 0, "deleteif": 0, "partial": 0, "nosync": 0, "canceled": 0}
+var operations = map[string]func(*oribi.Batch, *oribi.Table, oribi.Row){"insert": (*oribi.Batch).Insert,
+	"upsert": (*oribi.Batch).Upsert, "update": (*oribi.Batch).Update, "delete": (*oribi.Batch).Delete,
+	"insert_ignore": (*oribi.Batch).InsertIgnore, "upsert_ignore": (*oribi.Batch).UpsertIgnore,
+	"update_ignore": (*oribi.Batch).UpdateIgnore, "delete_ignore": (*oribi.Batch).DeleteIgnore, "if": nil,
+	"ifabsent": nil, "updateif": nil, "deleteif": nil, "partial": nil, "nosync": nil, "canceled": nil}
 
 // fill adds operations to a write batch. Each is of the current table, or of the table after "on".
 func (s *scripted) fill(b *oribi.Batch, commands [][]string) {
@@ -100,7 +101,7 @@ func (s *scripted) fill(b *oribi.Batch, commands [][]string) {
 				b.DeleteIf(table, row, tests...)
 			case "partial", "nosync", "canceled":
 			default:
-				b.Row(op, table, row)
+				op(b, table, row)
 			}
 		}
 	}
@@ -145,8 +146,10 @@ func (s *scripted) txOperation(name string, a *arguments) error {
 	if len(a.words) > 1 && a.words[0] == "on" {
 		table = must.Get(s.store.Table(a.words[1]))(s.t)
 	}
+	do := map[string]func(*oribi.Tx, *oribi.Table, oribi.Row) error{"insert": (*oribi.Tx).Insert,
+		"upsert": (*oribi.Tx).Upsert, "update": (*oribi.Tx).Update, "delete": (*oribi.Tx).Delete}[name]
 	for _, row := range s.rows(table.Schema(), a.pairs) {
-		if err := s.tx.Row(operations[name], table, row); err != nil {
+		if err := do(s.tx, table, row); err != nil {
 			return err
 		}
 	}

@@ -104,7 +104,10 @@ func value(c *schema.Column, word string) any {
 	if list, ok := strings.CutPrefix(word, "["); ok && c.Type == schema.Array {
 		element, cells := c.Elements(), [][]byte(nil)
 		for w := range strings.FieldsFuncSeq(strings.TrimSuffix(list, "]"), func(r rune) bool { return r == ',' }) {
-			cell, _ := value(&element, w).(oribi.Cell)
+			cell, ok := value(&element, w).(oribi.Cell)
+			if !ok && w != "NULL" {
+				return word
+			}
 			cells = append(cells, cell)
 		}
 		return oribi.Cell(schema.AppendArray(nil, element.Type, cells))
@@ -286,7 +289,7 @@ func (s *scripted) column(word string) (c schema.Column, key bool, err error) {
 		return c, key, err
 	}
 	if has {
-		c.Default, err = celltext.FromField([]byte{}, &c, []byte(def))
+		c.Default, _ = value(&c, def).(oribi.Cell)
 	}
 	return c, key, err
 }

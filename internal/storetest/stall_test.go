@@ -46,9 +46,7 @@ func TestStallsHaveEventsAndAreCounted(t *testing.T) {
 	if err == nil {
 		table, err = store.CreateTable("t", columns)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	value := make([]byte, 60<<10)
 	for k := range 300 { // 18 MB; writers wait at 8
 		b := store.NewBatch()

@@ -19,9 +19,7 @@ func eventsUntil(
 ) (events []string) {
 	t.Helper()
 	for b, err := range store.Subscribe(context.Background(), from, append(opts, oribi.Until(until))...) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		events = append(events, eventsOf(b)...)
 	}
 	return events
@@ -45,9 +43,7 @@ func TestSubscriptionPinsHistory(t *testing.T) {
 		if err == nil {
 			err = table.Compact(t.Context())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return ts
 	}
 	for v := int64(2); v < 6; v++ {

@@ -79,9 +79,7 @@ func TestBatchesOfATransactionMayBeChanged(t *testing.T) {
 	for _, options := range [][]oribi.TxScanOption{nil, {oribi.Desc()}} {
 		var got []int64
 		for b, err := range tx.Scan(table, options...).Batches() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			b.Compact()
 			keys, values := batch.Values[int64](b.Columns[0]), batch.Values[int64](b.Columns[1])
 			for i, k := range keys[:b.Len] {
@@ -353,9 +351,7 @@ func TestScansOfATransactionMatchAMap(t *testing.T) {
 				err = tx.Upsert(table, number(k, v))
 				model[k] = v
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if rng.IntN(4) == 0 {
 				checkScan(t, rng, tx, table, model)
 			}
@@ -384,9 +380,7 @@ func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, m
 		}
 	}
 	for row, err := range tx.Scan(table, opts...).Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got = append(got, fmt.Sprint(row["k"], row["v"]))
 	}
 	if !slices.Equal(got, want) {

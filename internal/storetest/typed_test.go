@@ -123,9 +123,7 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 	must.Get(b.Commit(ctx))(t)
 	var got []string
 	for row, err := range oribi.ScanAs[noted](ctx, accounts.Table) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got = append(got, fmt.Sprint(row.ID, row.Note != nil))
 	}
 	if want := []string{"1 false", "2 true"}; !slices.Equal(got, want) {
@@ -151,9 +149,7 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 	third := must.Get(b.Commit(ctx))(t)
 	history := func(opts ...oribi.ReadOption) (got []string) {
 		for v, err := range accounts.History(ctx, 1, opts...) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			text := fmt.Sprint(v.Timestamp, " ", v.Kind)
 			if v.Row != nil {
 				text += " " + v.Row.Email
@@ -171,9 +167,7 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 	}
 	var got []string
 	for d, err := range accounts.Diff(ctx, first, third) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		email := func(a *account) string {
 			if a == nil {
 				return "none"

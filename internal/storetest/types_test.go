@@ -156,9 +156,7 @@ func checkType(t *testing.T, c typeCase) {
 	values := c.values
 	ctx := context.Background()
 	store, err := oribi.Open("/types", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer store.Close()
 	var v schema.Column
 	must.Do(t, v.ParseTypeName(c.name))
@@ -244,9 +242,7 @@ func checkType(t *testing.T, c typeCase) {
 func copyTable(t *testing.T, table *oribi.Table, put func(columns []*batch.Vector)) {
 	t.Helper()
 	for b, err := range table.Scan(context.Background()).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		columns := make([]*batch.Vector, len(b.Columns))
 		for i, v := range b.Columns {
 			columns[i] = &batch.Vector{Type: v.Type}

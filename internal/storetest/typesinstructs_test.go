@@ -148,9 +148,7 @@ func TestAllTypesRoundTripInStructs(t *testing.T) {
 	columns = append(columns, columnsOf(t, &pointersOfTypes{}, typeCases, true)...)
 	store, table := tableOfTypes(t, columns, 1)
 	typed, err := oribi.Typed[rowOfTypes](table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	most := 0
 	for _, c := range typeCases {
 		most = max(most, len(c.values))
@@ -197,9 +195,7 @@ func TestAllTypesRoundTripInStructs(t *testing.T) {
 		}
 		checkRows(t, table, state, want)
 		for row, err := range typed.Scan(ctx) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if !reflect.DeepEqual(row, structs[row.K]) {
 				t.Fatalf("%s: scan returns %+v, want %+v", state, row, structs[row.K])
 			}

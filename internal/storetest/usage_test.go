@@ -35,9 +35,7 @@ func statSum(t *testing.T, dir string) (bytes int64, files int) {
 		files++
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return bytes, files
 }
 
@@ -181,9 +179,7 @@ func reserve(t *testing.T, dir string, n int64) {
 		if err == nil {
 			err = f.Preallocate(size, n)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f.Close()
 	}
 }
@@ -195,9 +191,7 @@ func punches(t *testing.T, dir string) bool {
 	if err == nil {
 		_, err = f.WriteAt(make([]byte, 8192), 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	return f.PunchHole(0, 4096) == nil
 }

@@ -121,9 +121,7 @@ func TestCompactedBatchesOfAScanContainItsRows(t *testing.T) {
 	fill(rows/2, rows)
 	next := int64(3)
 	for b, err := range table.Scan(t.Context(), oribi.Where(oribi.Eq("v", 3))).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b.Compact()
 		for i, k := range batch.Values[int64](b.Columns[0]) {
 			if v := batch.Values[int64](b.Columns[1])[i]; k != next || v != 3 {

@@ -46,9 +46,7 @@ func deepStore(t *testing.T) *vfs.Mem {
 	t.Helper()
 	mem := vfs.NewMem()
 	store, err := oribi.Open(deepDir, &oribi.Options{FS: mem, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	columns := must.Get(schema.New([]schema.Column{
 		{Name: "a", Type: schema.Int64}, {Name: "b", Type: schema.String},
 		{Name: "v", Type: schema.Int64, Nullable: true, Encoding: schema.Plain, Compression: schema.NoCompression},
@@ -56,9 +54,7 @@ func deepStore(t *testing.T) *vfs.Mem {
 	table := must.Get(store.CreateTable("t", columns, oribi.RowFile(true)))(t)
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	write := func(do func(b *oribi.Batch)) {
 		t.Helper()

@@ -57,9 +57,7 @@ func TestReadsOfVersionsDuringCompaction(t *testing.T) {
 		from, to = min(from, to), max(from, to)
 		rows := rowsAt(t, table, from)
 		for d, err := range table.Diff(ctx, from, to) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			k := d.KeyRow()["k"]
 			if was, there := rows[k]; there != (d.Before != nil) || there && was != d.BeforeRow()["v"] {
 				t.Fatalf("key %v was %v, the diff says %v", k, was, d.BeforeRow())
@@ -98,9 +96,7 @@ func rowsAt(t *testing.T, table *oribi.Table, ts mvcc.Timestamp) map[any]any {
 	t.Helper()
 	rows := map[any]any{}
 	for row, err := range table.Scan(context.Background(), oribi.AsOf(ts)).Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows[row["k"]] = row["v"]
 	}
 	return rows

@@ -72,9 +72,7 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 		if err == nil {
 			err = table.Flush(ctx)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		last = ts
 		return ts
 	}
@@ -141,9 +139,7 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 func counted[T any](t *testing.T, seq iter.Seq2[T, error]) (n int) {
 	t.Helper()
 	for _, err := range seq {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		n++
 	}
 	return n

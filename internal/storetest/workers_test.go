@@ -44,9 +44,7 @@ func TestWorkersReadEachRowOnce(t *testing.T) {
 	for _, workers := range []int{-1, 0, 1, 2, 3, 100} {
 		seen := make([]int, workersRows)
 		for b, err := range table.Scan(t.Context(), oribi.Workers(workers)).Batches() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			keys := batch.Values[int64](b.Columns[0])
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 				if seen[keys[i]]++; batch.Values[int64](b.Columns[1])[i] != 10*keys[i] {
@@ -70,9 +68,7 @@ func TestWorkersStop(t *testing.T) {
 	table := workersTable(t)
 	n := 0
 	for b, err := range table.Scan(t.Context(), oribi.Workers(3), oribi.Limit(70_000)).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		n += b.Selected()
 	}
 	if n != 70_000 {

@@ -38,9 +38,7 @@ func newFillTest(t *testing.T, limit int64) *fillTest {
 	}
 	t.Cleanup(func() { f.store.Close() })
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if f.table, err = f.store.CreateTable("t", s); err != nil {
 		t.Fatal(err)
 	}

@@ -433,9 +433,7 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 		if err == nil {
 			err = in.Append(w.ingestRows(9, 3, 4))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer in.Abort()
 		w.mustCommit(w.op(Insert, 4, 1, "x"))
 		w.commitErr = errNo

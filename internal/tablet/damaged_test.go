@@ -35,9 +35,7 @@ func (w *testStore) flip(text string) {
 			_, err = f.WriteAt([]byte{data[at] ^ 1}, int64(at))
 			err = errors.Join(err, f.Close())
 		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.Do(w.t, err)
 		flipped++
 	}
 	if flipped != 1 {

@@ -91,9 +91,7 @@ func (f *editFixture) addDeltaFile(id block.ID, undo bool) {
 	if err == nil {
 		_, err = w.Finish()
 	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, err)
 	f.files[id] = m
 }
 

@@ -67,9 +67,7 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 		if err == nil {
 			err = in.Append(w.ingestRows(5, 2, 3, 4))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		set(w)
 		if _, err := in.Finish(context.Background()); err == nil || !w.noBlocks && !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
@@ -159,9 +157,7 @@ func TestIngestConflictsWithAnAlteration(t *testing.T) {
 	if err == nil {
 		err = in.Append(w.ingestRows(1, 1, 2))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tableSchema := newTableSchema(testSchema, w.tab.Schema().Version+1)
 	w.tab.install(newState(tableSchema, w.tab.newMem(tableSchema), nil, nil, 0))
 	if _, err := in.Finish(context.Background()); !errors.Is(err, fault.ErrConflict) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -36,9 +37,7 @@ func compactLoose(t *testing.T, tab *Tablet) {
 					t.Errorf("block %d", id)
 				}
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 		sets = append(sets, d)
 	}

@@ -309,9 +309,7 @@ func readJSON(t *testing.T, name string, v any) {
 	if err == nil {
 		err = json.Unmarshal(text, v)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // textLines returns the lines of a file, decompressed.

@@ -293,9 +293,7 @@ func boundsOf(t *testing.T, text string) (sets []*rowset.DiskRowSet) {
 		first, last, _ := strings.Cut(b, "-")
 		d, err := rowset.Open(testSchema, &rowset.Metadata{ID: uint64(i), MinKey: []byte(first), MaxKey: []byte(last),
 			Columns: []rowset.ColumnBlock{{ID: 1, Block: 1}, {ID: 2, Block: 2}}}, rowset.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		sets = append(sets, d)
 	}
 	return sets

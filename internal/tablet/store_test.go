@@ -128,9 +128,7 @@ func (w *testStore) open() {
 				once(&w.onGrow)
 			}}}, row, sets)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 	w.t.Cleanup(func() { w.m.Close() })
 }
 

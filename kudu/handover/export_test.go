@@ -121,9 +121,7 @@ func equal(t *testing.T, r *rand.Rand, table *oribi.Table, commits []model.Commi
 func tableRows(t *testing.T, table *oribi.Table, o ...oribi.ScanOption) (rows []string) {
 	t.Helper()
 	for b, err := range table.Scan(t.Context(), o...).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows = appendRows(rows, table.Schema().Columns, b)
 	}
 	return rows

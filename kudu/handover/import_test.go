@@ -54,9 +54,7 @@ func rowsAt(t *testing.T, table *oribi.Table, o ...oribi.ScanOption) (out []stri
 	t.Helper()
 	columns := table.Schema().Columns
 	for b, err := range table.Scan(t.Context(), o...).Batches() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			out = append(out, string(kudutest.AppendCells(nil, columns, func(c int) []byte {
 				return b.Columns[c].Cell(i)
@@ -116,9 +114,7 @@ func (m *importer) diff(what string, table *oribi.Table, a *kudutest.Answer) (ou
 	must.Do(m.t, d.Close())
 	var got []string
 	for d, err := range table.Diff(m.t.Context(), mvcc.Timestamp(a.Start-1), mvcc.Timestamp(a.End-1)) {
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		must.Do(m.t, err)
 		got = append(got, kudutest.DiffLine(table.Schema(), d.Key, d.After))
 	}
 	if diff := kudutest.FirstDifference(got, differ); diff != "" {
@@ -165,9 +161,7 @@ func (m *importer) histories(what string, from *kudu.Table) {
 			key[i] = row[c.Name]
 		}
 		for v, err := range table.History(m.t.Context(), key) {
-			if err != nil {
-				m.t.Fatal(err)
-			}
+			must.Do(m.t, err)
 			got = append(got, version(v.Timestamp, v.Cells))
 		}
 		if diff := kudutest.FirstDifference(got, want); diff != "" {
@@ -226,9 +220,7 @@ func rewriteRow(t *testing.T, s *oribi.Store, table *oribi.Table) {
 	t.Helper()
 	want := rowsAt(t, table)
 	for row, err := range table.Scan(t.Context(), oribi.Limit(1)).Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		key := oribi.Row{}
 		for _, c := range table.Schema().Columns[:table.Schema().Keys] {
 			key[c.Name] = row[c.Name]
@@ -307,9 +299,7 @@ func TestIDsOfDroppedColumnsAreNotReused(t *testing.T) {
 	if err == nil {
 		err = table.Alter(t.Context(), oribi.AddColumn(schema.Column{Name: "new", Type: dropped.Type, Nullable: true}))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if id := table.Schema().Columns[kept].ID; id <= dropped.ID {
 		t.Errorf("the new column has ID %d, the dropped one %d", id, dropped.ID)
 	}

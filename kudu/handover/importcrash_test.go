@@ -69,9 +69,7 @@ func importInto(t *testing.T, fsys vfs.FS, from *kudu.Table, arm func()) ([]stri
 func TestCrashDuringImport(t *testing.T) {
 	from := small(t)
 	want, err := importInto(t, vfs.NewMem(), from, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	limit, every := 2, seedtest.Stride(6)
 	if every == 1 {
 		limit = 0 // all
@@ -93,9 +91,7 @@ func TestCrashDuringImport(t *testing.T) {
 		})
 	})
 	disk.OnOperation(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, s := range states {
 		switch ok, err := wholeOrAbsent(t, s.Image, from.Name, want); {
 		case err != nil:

@@ -94,9 +94,7 @@ func TestImportOfTheFuture(t *testing.T) {
 		s, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewHybridClock(func() time.Time {
 			return now
 		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
@@ -109,9 +107,7 @@ func TestImportOfTheFuture(t *testing.T) {
 	table := must.Get(Import(t.Context(), s, from, ImportOptions{}))(t)
 	b := s.NewBatch()
 	for row, err := range table.Scan(t.Context(), oribi.Limit(1)).Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b.Upsert(table, row)
 	}
 	if ts, err := b.Commit(t.Context()); ts <= newest || err != nil {
@@ -132,9 +128,7 @@ func TestImportOfDamage(t *testing.T) {
 	for _, name := range files {
 		fsys := base.Clone()
 		f, err := fsys.Open(name, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var b [1]byte
 		const at = 40 // in the first cblock
 		_, err = f.ReadAt(b[:], at)

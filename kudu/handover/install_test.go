@@ -50,9 +50,7 @@ func TestPartitionsOfServersTablets(t *testing.T) {
 		table := openKudu(t, d, from.ID)
 		it, err := table.Scan(scan.Options{Columns: columnsOf(table)[:table.Schema.Keys], Snapshot: mvcc.Everything},
 			true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		encoder := keyenc.NewEncoder(table.Schema)
 		for it.Next() {
 			for i := range it.Batch().Rows() {
@@ -293,9 +291,7 @@ func TestInstallWarnsOfReplicasAndLog(t *testing.T) {
 	other := kuduwal.NewSegment(strings.Repeat("0", 32), meta.SchemaMessage(table.Schema()), 0)
 	err := errors.Join(kudufs.Replace(fsys, d.ConsensusPath(id), kudufs.AppendContainer(nil, kudufs.ConsensusKind, m)),
 		kudufs.Replace(fsys, filepath.Join(logs, kuduwal.FirstSegment), other))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var warnings []string
 	must.Get(Install(t.Context(), table, "/fs", id, InstallOptions{FS: fsys, Warn: func(text string) {
 		warnings = append(warnings, text)
@@ -470,9 +466,7 @@ func TestHandedOverDeltasAreOrderedByTime(t *testing.T) {
 		if err == nil {
 			_, err = table.FlushDeltas(t.Context())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		times = append(times, ts)
 	}
 	for _, column := range []string{"b", "c"} {

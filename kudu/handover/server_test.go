@@ -302,9 +302,7 @@ func TestReplicasCopyInstalledTables(t *testing.T) {
 	s := table.Schema()
 	var times []uint64
 	for v, err := range table.History(t.Context(), int64(0)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		times = append(times, uint64(v.Timestamp)+1)
 	}
 	slices.Reverse(times)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -22,9 +23,7 @@ func TestChangesDuringSetupAreNotCrashPoints(t *testing.T) {
 		if err == nil {
 			err = errors.Join(f.Close(), disk.Remove(filepath.Join(history.Dir, "new")))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	change()
 	if n := x.counted().Points; n != 0 {
