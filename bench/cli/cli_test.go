@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/bench/inputs"
 	"github.com/oribi-db/oribi/bench/work"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestMain(m *testing.M) {
@@ -25,10 +26,7 @@ var tiny = harness.Scale{Name: "tiny", Rows: 2500, Table: 1500, Commits: 60, Ins
 // all returns the workloads with the peers that need no nested module.
 func all(t *testing.T, names ...string) []harness.Workload {
 	t.Helper()
-	workloads, err := harness.Find(work.All(nil), names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	workloads := must.Get(harness.Find(work.All(nil), names))(t)
 	var nested []harness.Missing
 	for _, module := range harness.Modules(workloads) {
 		nested = append(nested, harness.Missing{Peer: module, Module: module})
@@ -41,19 +39,11 @@ func runTiny(
 	t *testing.T, workloads []harness.Workload, scale harness.Scale, corpus func(root string) string,
 ) *harness.Report {
 	t.Helper()
-	root, err := moduleRoot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(moduleRoot(t.Context()))(t)
 	c := harness.Config{Dir: t.TempDir()}
 	c.Env = harness.Env{Scale: scale, Root: root, Corpus: corpus(root), Tool: filepath.Join(c.Dir, "oribi"+exeSuffix())}
-	if err := buildTool(t.Context(), root, c.Env.Tool); err != nil {
-		t.Fatal(err)
-	}
-	r, err := harness.Run(t.Context(), workloads, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, buildTool(t.Context(), root, c.Env.Tool))
+	r := must.Get(harness.Run(t.Context(), workloads, c))(t)
 	return r
 }
 
@@ -83,24 +73,16 @@ func TestPeersGiveEqualAnswers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	s := settings{out: dir}
-	if err := s.keep(r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.keep(r))
 	for _, name := range []string{"table.md", "page.html"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		for _, w := range r.Workloads {
 			if !strings.Contains(string(text), w.Workload) {
 				t.Errorf("%s does not have %s", name, w.Workload)
 			}
 		}
 	}
-	f, err := os.Open(filepath.Join(dir, "results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(dir, "results.json")))(t)
 	defer f.Close()
 	if back, err := harness.ReadReport(f); err != nil || len(back.Workloads) != len(r.Workloads) {
 		t.Errorf("reading the JSON report: %v", err)
@@ -165,9 +147,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 
 func TestReportsOfAnotherVersionAreRefused(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "results.json")
-	if err := os.WriteFile(name, []byte(`{"version":99}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(`{"version":99}`), 0o600))
 	err := command(t.Context(), nil, []string{"compare", name, name})
 	if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "version 99") {
 		t.Errorf("got %v", err)
@@ -177,9 +157,7 @@ func TestReportsOfAnotherVersionAreRefused(t *testing.T) {
 func TestFailedWriteKeepsOldResults(t *testing.T) {
 	dir := t.TempDir()
 	s := settings{out: dir}
-	if err := s.keep(&harness.Report{Scale: "old"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.keep(&harness.Report{Scale: "old"}))
 	name := filepath.Join(dir, "results.json")
 	err := writeFile(name, func(w io.Writer) error {
 		w.Write([]byte("half of a report"))

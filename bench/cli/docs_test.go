@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/bench/work"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // moduleDir is the directory of the engine's module.
@@ -20,20 +21,14 @@ var moduleDir = filepath.Join("..", "..")
 // readRoot reads a file of the engine's module.
 func readRoot(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(moduleDir, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(filepath.Join(moduleDir, filepath.FromSlash(name))))(t)
 	return string(b)
 }
 
 // TestPagesHaveTheStoredFigures compares docs/performance.md and README.md with the results in
 // testdata.
 func TestPagesHaveTheStoredFigures(t *testing.T) {
-	f, err := readFigures(moduleDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(readFigures(moduleDir))(t)
 	for name, text := range map[string]string{figuresPage: f.page(), readmePage: f.readme()} {
 		page := readRoot(t, name)
 		want, err := withFigures(page, text)
@@ -75,10 +70,7 @@ func TestPerformancePageSaysWhereOribiIsSlower(t *testing.T) {
 			t.Errorf("%s: %d sentences, want at most 3", cells[0], n)
 		}
 	}
-	f, err := readFigures(moduleDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(readFigures(moduleDir))(t)
 	for i := range f.rows {
 		r := &f.rows[i]
 		var ratio float64
@@ -87,10 +79,7 @@ func TestPerformancePageSaysWhereOribiIsSlower(t *testing.T) {
 		}
 		explained := false
 		for _, name := range names {
-			match, err := path.Match(name, r.Workload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			match := must.Get(path.Match(name, r.Workload))(t)
 			explained = explained || match
 		}
 		if !explained {
@@ -125,27 +114,14 @@ func TestPageOfACompleteRun(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{figuresPage, readmePage, keptResults} {
 		name = filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte("a\n"+beginMark+"old\n"+endMark+"z\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must.Do(t, os.WriteFile(name, []byte("a\n"+beginMark+"old\n"+endMark+"z\n"), 0o600))
 	}
 	results := filepath.Join(root, resultsFile)
-	if err := writeFile(results, complete(all).WriteJSON); err != nil {
-		t.Fatal(err)
-	}
-	if err := keepResults(root, results, all); err != nil {
-		t.Fatal(err)
-	}
-	if err := writePages(root); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(figuresPage)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeFile(results, complete(all).WriteJSON))
+	must.Do(t, keepResults(root, results, all))
+	must.Do(t, writePages(root))
+	text := must.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(figuresPage))))(t)
 	page := string(text)
 	if !strings.HasPrefix(page, "a\n"+beginMark+"\n### Twelve figures\n") ||
 		!strings.HasSuffix(page, "\n"+endMark+"z\n") || strings.Contains(page, "\nold\n") {

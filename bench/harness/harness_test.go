@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestMain(m *testing.M) {
@@ -162,10 +164,7 @@ func runFake(t *testing.T, name string, rounds int) (*Report, string, error) {
 
 func runFakes(t *testing.T, names []string, rounds int) (*Report, string, error) {
 	t.Helper()
-	w, err := Find(fakes, names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Find(fakes, names))(t)
 	dir := t.TempDir()
 	r, err := Run(t.Context(), w, Config{Dir: dir, Rounds: rounds})
 	notes, _ := os.ReadFile(filepath.Join(dir, "inputs", "notes"))
@@ -200,17 +199,11 @@ func TestCanceledRunEndsProcessesAndKeepsEarlierResults(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("child processes are not killed on this system")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	t.Setenv(stuckVariable, l.Addr().String())
 	for _, name := range []string{"stuck", "stuck-command"} {
-		w, err := Find(fakes, []string{"plain", name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Find(fakes, []string{"plain", name}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
@@ -235,10 +228,7 @@ func TestCanceledRunEndsProcessesAndKeepsEarlierResults(t *testing.T) {
 
 // A resumed run measures only workloads that lack a peer or a round, and keeps the others' results.
 func TestResumedRunMeasuresWhatIsMissing(t *testing.T) {
-	w, err := Find(fakes, []string{"plain", "again"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Find(fakes, []string{"plain", "again"}))(t)
 	run := func(workloads []Workload, commit string, earlier *Report) (*Report, string, error) {
 		dir := t.TempDir()
 		r, err := Run(t.Context(), workloads, Config{Dir: dir, Rounds: 1, Commit: commit, Resume: earlier})
@@ -275,9 +265,7 @@ func TestResumedRunMeasuresWhatIsMissing(t *testing.T) {
 
 func TestDerivedWorkloadUsesTheRoundsOfAnother(t *testing.T) {
 	r, notes, err := runFakes(t, []string{"plain", "again"}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if want := "prepare a, prepare b, measure a, measure b, measure a, measure b"; notes != want {
 		t.Errorf("steps: %s\nwant:  %s", notes, want)
 	}
@@ -290,10 +278,7 @@ func TestDerivedWorkloadUsesTheRoundsOfAnother(t *testing.T) {
 }
 
 func TestReportNamesTheLongestWorkloads(t *testing.T) {
-	r, _, err := runFakes(t, []string{"plain", "fresh"}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, _ := must.Get2(runFakes(t, []string{"plain", "fresh"}, 2))(t)
 	all := 0.0
 	for _, w := range r.Workloads {
 		for _, p := range w.Peers {
@@ -315,10 +300,7 @@ func TestReportNamesTheLongestWorkloads(t *testing.T) {
 }
 
 func TestRoundsOfPeersAreInterleaved(t *testing.T) {
-	r, notes, err := runFake(t, "plain", 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, notes := must.Get2(runFake(t, "plain", 3))(t)
 	want := "prepare a, prepare b, measure a, measure b, measure a, measure b, measure a, measure b"
 	if notes != want {
 		t.Errorf("steps: %s\nwant:  %s", notes, want)
@@ -331,10 +313,7 @@ func TestRoundsOfPeersAreInterleaved(t *testing.T) {
 }
 
 func TestFreshWorkloadsPrepareEachRoundInAnEmptyDirectory(t *testing.T) {
-	r, notes, err := runFake(t, "fresh", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, notes := must.Get2(runFake(t, "fresh", 2))(t)
 	if want := "prepare a, measure a, prepare c, prepare a, measure a, prepare c"; notes != want {
 		t.Errorf("steps: %s\nwant:  %s", notes, want)
 	}
@@ -395,9 +374,7 @@ func TestTableHasAColumnForEachFrequentPeer(t *testing.T) {
 				Peers: append(peers, rounds("never", false), rounds("best", false, 40, 80, 90))})
 	}
 	var out strings.Builder
-	if err := r.WriteMarkdown(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.WriteMarkdown(&out))
 	want := "| workload | ours | often | best |\n|---|---|---:|---:|\n" +
 		"| one | us | 1 | 0.25 |\n| two | us | 1 | 0.25 |\n| three | us | 1 | 4 |\n"
 	if !strings.Contains(out.String(), want) {
@@ -406,10 +383,7 @@ func TestTableHasAColumnForEachFrequentPeer(t *testing.T) {
 }
 
 func TestGroupIsPreparedOnceAndCopiesDoNotChangeIt(t *testing.T) {
-	r, notes, err := runFakes(t, []string{"group-1", "group-2"}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, notes := must.Get2(runFakes(t, []string{"group-1", "group-2"}, 2))(t)
 	if want := "prepare a, measure a, measure a2, measure a, measure a2, measure a, measure a"; notes != want {
 		t.Errorf("steps: %s\nwant:  %s", notes, want)
 	}
@@ -423,10 +397,7 @@ func TestSelectKeepsOurPeers(t *testing.T) {
 		{"b", "plain a b, unequal a b, half a b"},
 		{"far", "nested a far-1"},
 	} {
-		got, err := Select(fakes, []string{c.peers})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Select(fakes, []string{c.peers}))(t)
 		var names []string
 		for _, w := range got {
 			name := w.Name
@@ -479,10 +450,7 @@ func TestCompareReportsOnlyRangesThatDoNotOverlap(t *testing.T) {
 		{"no other peer", timed(false, ten, nil), timed(false, []float64{13, 14, 15}, nil), "slower"},
 	} {
 		var out bytes.Buffer
-		slower, err := Compare(&out, c.older, c.newer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		slower := must.Get(Compare(&out, c.older, c.newer))(t)
 		if !strings.Contains(out.String(), c.want) || (slower == 1) != (c.want == "slower") {
 			t.Errorf("%s: %d slower, want %s:\n%s", c.name, slower, c.want, &out)
 		}
@@ -503,9 +471,7 @@ func TestCompareReportsOnlyRangesThatDoNotOverlap(t *testing.T) {
 func TestPageComparesOursWithTheBestPeer(t *testing.T) {
 	r := timed(false, []float64{1, 2, 3}, []float64{4, 5, 6})
 	var page, table bytes.Buffer
-	if err := errors.Join(r.WritePage(&page), r.WriteMarkdown(&table)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(r.WritePage(&page), r.WriteMarkdown(&table)))
 	for _, want := range []string{"<svg", "2.50 × other, by oribi", `id="w"`} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q", want)
@@ -526,10 +492,7 @@ func TestPeerThatMeasuresNothingFails(t *testing.T) {
 }
 
 func TestPeakOfMemoryIsJudged(t *testing.T) {
-	r, _, err := runFake(t, "large", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, _ := must.Get2(runFake(t, "large", 1))(t)
 	if r.Workloads[0].Peers[0].PeakBytes == 0 {
 		t.Skip("resident memory is unknown on this system")
 	}
@@ -623,9 +586,7 @@ func TestSmallRunsHaveNoVerdict(t *testing.T) {
 	for scale, want := range map[string]bool{"hour": true, "small": false} {
 		r := Report{Scale: scale, Workloads: []WorkloadResult{{Workload: "w", Peers: peers, Floors: floors}}}
 		var out bytes.Buffer
-		if err := r.WriteTable(&out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.WriteTable(&out))
 		if got := strings.Contains(out.String(), "FAIL"); got != want {
 			t.Errorf("scale %s: FAIL shown %v, want %v:\n%s", scale, got, want, &out)
 		}
@@ -659,9 +620,7 @@ func TestClockMeasuresOtherProcesses(t *testing.T) {
 	peak := func(processes ...int) int64 {
 		var env Env
 		env.Watch(processes)
-		if _, err := env.Clock(func() error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(env.Clock(func() error { return nil }))(t)
 		return env.used.peak
 	}
 	alone, both := peak(other.Process.Pid), peak(other.Process.Pid, os.Getpid())
@@ -682,10 +641,7 @@ func TestClockMeasuresOtherProcesses(t *testing.T) {
 }
 
 func TestProgramReportsWhatIsMissing(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	if err := Ready(t.Context(), self, Env{}); err != nil {
 		t.Error(err)
 	}

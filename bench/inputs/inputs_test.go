@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestItemsParsesGeneratedLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lineitem")
-	if err := WriteLineitem(name, "", 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteLineitem(name, "", 2))
 	want := []Item{
 		{1, 1, 155190, 7706, 1700, 2116823, 4, 2, "N", "O", 9568, 9538, 9577, "DELIVER IN PERSON",
 			"TRUCK", "egular courts above the"},
@@ -21,9 +21,7 @@ func TestItemsParsesGeneratedLines(t *testing.T) {
 	}
 	n := 0
 	for it, err := range Items(name) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if n >= len(want) || *it != want[n] {
 			t.Fatalf("row %d is %+v", n, *it)
 		}
@@ -36,17 +34,10 @@ func TestItemsParsesGeneratedLines(t *testing.T) {
 
 func TestErrorsNameTheLine(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lineitem")
-	if err := WriteLineitem(name, "", 1); err != nil {
-		t.Fatal(err)
-	}
-	good, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteLineitem(name, "", 1))
+	good := must.Get(os.ReadFile(name))(t)
 	for _, bad := range []string{"x|", "1|1|1|1|1.5|", "1|1|1|1|1|1|1|1|N|O|today|"} {
-		if err := os.WriteFile(name, append(good, bad...), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, append(good, bad...), 0o600))
 		var last error
 		for _, last = range Items(name) {
 		}
@@ -57,10 +48,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 }
 
 func TestSchemaFitsTheRows(t *testing.T) {
-	s, err := LineitemSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(LineitemSchema())(t)
 	if len(s.Columns) != 16 || s.Keys != 2 || s.Columns[15].Name != "l_comment" {
 		t.Errorf("%d columns, %d of the key", len(s.Columns), s.Keys)
 	}
@@ -70,18 +58,10 @@ func TestSchemaFitsTheRows(t *testing.T) {
 }
 
 func TestTreeHasOneBatchPerCommit(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))(t)
 	name := filepath.Join(t.TempDir(), "tree")
-	if err := WriteTree(name, root, "", 30); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteTree(name, root, "", 30))
+	f := must.Get(os.Open(name))(t)
 	defer f.Close()
 	lines := 0
 	for s := bufio.NewScanner(f); s.Scan(); lines++ {

@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // readRows reads all rows of a file.
 func readRows(t *testing.T, name string) (out []Item) {
 	t.Helper()
 	for it, err := range Rows(name) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		out = append(out, *it)
 	}
 	return out
@@ -28,16 +27,10 @@ func writeRows(t *testing.T, lines, n int) (dir string, items []Item) {
 	t.Helper()
 	dir = t.TempDir()
 	text := filepath.Join(dir, "text")
-	if err := WriteLineitem(text, "", lines); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteRows(filepath.Join(dir, "rows"), text, n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteLineitem(text, "", lines))
+	must.Do(t, WriteRows(filepath.Join(dir, "rows"), text, n))
 	for it, err := range Items(text) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		items = append(items, *it)
 	}
 	return dir, items
@@ -67,9 +60,7 @@ func TestRowsRepeatTheTextWithAscendingKeys(t *testing.T) {
 
 func TestShuffleChangesOnlyTheOrder(t *testing.T) {
 	dir, _ := writeRows(t, 1000, 1000)
-	if err := Shuffle(filepath.Join(dir, "shuffled"), filepath.Join(dir, "rows")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Shuffle(filepath.Join(dir, "shuffled"), filepath.Join(dir, "rows")))
 	want, got := readRows(t, filepath.Join(dir, "rows")), readRows(t, filepath.Join(dir, "shuffled"))
 	if slices.Equal(got, want) {
 		t.Error("the order is the same")
@@ -83,15 +74,10 @@ func TestShuffleChangesOnlyTheOrder(t *testing.T) {
 func TestTruncatedRowsAreErrors(t *testing.T) {
 	dir, _ := writeRows(t, 2, 2)
 	name := filepath.Join(dir, "rows")
-	whole, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(name))(t)
 	cut := len(whole) / 2
 	for end := cut + 1; end < len(whole); end++ {
-		if err := os.WriteFile(name, whole[:end], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, whole[:end], 0o600))
 		var last error
 		n := 0
 		for _, last = range Rows(name) {
@@ -104,9 +90,7 @@ func TestTruncatedRowsAreErrors(t *testing.T) {
 	for i := range whole {
 		bad := slices.Clone(whole)
 		bad[i] ^= 0xff
-		if err := os.WriteFile(name, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, bad, 0o600))
 		for _, err := range Rows(name) { // an error or a different row, but no panic
 			if err != nil && !strings.Contains(err.Error(), "row") && !strings.Contains(err.Error(), "EOF") {
 				t.Fatalf("byte %d: %v", i, err)
@@ -117,10 +101,7 @@ func TestTruncatedRowsAreErrors(t *testing.T) {
 
 func TestRowsRoundTripInThreeForms(t *testing.T) {
 	_, items := writeRows(t, 50, 50)
-	s, err := LineitemSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(LineitemSchema())(t)
 	columns := NewVectors(s)
 	FillVectors(columns, items)
 	for i, want := range items {

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 	"github.com/oribi-db/oribi/bench/peer/peertest"
 	"github.com/oribi-db/oribi/bench/work"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // holderVariable makes the test program open a store and wait. It contains the home and the
@@ -58,10 +59,7 @@ func home(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("starts a Kudu server")
 	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs(filepath.Join("..", "..")))(t)
 	homeOnce.Do(func() {
 		if homeDir, errInstall = os.MkdirTemp("", "oribi-bench-kudu-home-"); errInstall == nil {
 			errInstall = install(inputs.Corpus(root), homeDir)
@@ -84,30 +82,19 @@ func TestKuduAnswersMatchItsRows(t *testing.T) {
 func TestScansOfServerMatchItsDirectory(t *testing.T) {
 	h := home(t)
 	where := func() (string, error) { return h, nil }
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs(filepath.Join("..", "..")))(t)
 	dirs := map[bool]string{false: t.TempDir(), true: t.TempDir()}
 	prepared := map[bool]bool{}
 	for _, c := range work.KuduScans {
 		env := harness.Env{Scale: harness.Scales["small"], Corpus: inputs.Corpus(root),
 			Dir: dirs[c.Large], Inputs: t.TempDir()}
 		if !prepared[c.Large] {
-			if err := prepareScan(&env, where, &c); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, prepareScan(&env, where, &c))
 			prepared[c.Large] = true
 		}
-		ours, err := c.Measure(&env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ours := must.Get(c.Measure(&env))(t)
 		for _, p := range work.KuduScanners {
-			theirs, err := measureScan(&env, where, &c, p.Format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			theirs := must.Get(measureScan(&env, where, &c, p.Format))(t)
 			if ours.Checksum == "" || ours.Checksum != theirs.Checksum || theirs.Value <= 0 {
 				t.Errorf("%s: %s: %+v, Oribi %+v", c.Workload, p.Name, theirs, ours)
 			}
@@ -120,13 +107,8 @@ func TestServersEndWithTheirParentProcess(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), holderVariable+"="+h+"\n"+t.TempDir())
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(c.StdoutPipe())(t)
+		must.Do(t, c.Start())
 		line, err := bufio.NewReader(out).ReadString('\n')
 		var pids [3]int
 		if _, scanned := fmt.Sscan(line, &pids[0], &pids[1], &pids[2]); err != nil || scanned != nil {
@@ -160,10 +142,8 @@ func TestInstallNamesWhatIsMissing(t *testing.T) {
 	}
 	corpus := t.TempDir()
 	tool := filepath.Join(corpus, "tools", "kudu", "install")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(tool), 0o755),
-		os.WriteFile(tool, []byte("#!/bin/sh\necho install: mvn is missing >&2; exit 1\n"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(tool), 0o755),
+		os.WriteFile(tool, []byte("#!/bin/sh\necho install: mvn is missing >&2; exit 1\n"), 0o755)))
 	if err := install(corpus, t.TempDir()); err == nil ||
 		!strings.Contains(err.Error(), "mvn is missing") && !strings.Contains(err.Error(), "linux/amd64") {
 		t.Errorf("a tool that fails: %v", err)

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/oribi-db/oribi/internal/kvtest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // The tests of package kv's behavior pass with the stores whose documentation they come from.
@@ -27,9 +28,7 @@ func TestBehaviorOfBbolt(t *testing.T) {
 				return err
 			})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return boltStore{db}
 	}})
 }
@@ -106,13 +105,10 @@ func TestBehaviorOfBadger(t *testing.T) {
 	kvtest.Run(t, kvtest.Subject{Conflict: badger.ErrConflict, Rand: rand.New(rand.NewPCG(1, 2)),
 		Open: func(t *testing.T) kvtest.Store {
 			// Small tables: Badger allocates their memory at once.
-			db, err := badger.Open(badger.DefaultOptions(dirOf(t,
+			db := must.Get(badger.Open(badger.DefaultOptions(dirOf(t,
 				dirs)).WithLogger(
 				nil).WithMetricsEnabled(
-				false).WithMemTableSize(4 << 20).WithValueLogFileSize(1 << 20).WithValueThreshold(64 << 10))
-			if err != nil {
-				t.Fatal(err)
-			}
+				false).WithMemTableSize(4 << 20).WithValueLogFileSize(1 << 20).WithValueThreshold(64 << 10)))(t)
 			return badgerStore{db}
 		}})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/bench/peer"
 	"github.com/oribi-db/oribi/bench/peer/peertest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestAnswersOfPeersMatchTheRows(t *testing.T) {
@@ -24,10 +25,7 @@ func TestPeersStoreRecords(t *testing.T) {
 			continue
 		}
 		t.Run(d.Name, func(t *testing.T) {
-			r, err := d.Records(t.TempDir(), false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(d.Records(t.TempDir(), false))(t)
 			defer r.Close()
 			var keys, values [][]byte
 			for i := range 300 {
@@ -38,14 +36,10 @@ func TestPeersStoreRecords(t *testing.T) {
 				}
 				values = append(values, value)
 			}
-			if err := r.Put(keys, values); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Put(keys, values))
 			field := slices.Repeat([]byte("x"), peer.FieldBytes)
 			copy(values[7][3*peer.FieldBytes:], field)
-			if err := r.Update(keys[7], 3, field); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Update(keys[7], 3, field))
 			for i := range keys {
 				if got, err := r.Read(keys[i]); err != nil || !slices.Equal(got, values[i]) {
 					t.Fatalf("record %d has %d bytes, %v", i, len(got), err)
@@ -55,7 +49,7 @@ func TestPeersStoreRecords(t *testing.T) {
 				t.Errorf("an absent record: %q, %v", got, err)
 			}
 			next := 250
-			err = r.Scan(keys[next], 100, func(key, value []byte) {
+			err := r.Scan(keys[next], 100, func(key, value []byte) {
 				if next >= len(keys) || !slices.Equal(key, keys[next]) || !slices.Equal(value, values[next]) {
 					t.Errorf("the scan returns %q at position %d", key, next)
 				}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -42,17 +43,9 @@ func (c *Cluster) connect() {
 	c.t.Helper()
 	java := exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", "-cp",
 		c.classPath, "org.apache.kudu.client.Driver")
-	in, err := java.StdinPipe()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	out, err := java.StdoutPipe()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := java.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	in := must.Get(java.StdinPipe())(c.t)
+	out := must.Get(java.StdoutPipe())(c.t)
+	must.Do(c.t, java.Start())
 	c.client = &client{java: java, in: in, out: bufio.NewReader(out)}
 	c.Call(Request{"cmd": "connect", "masters": c.Master})
 }
@@ -187,9 +180,7 @@ func (c *Cluster) Rows(table string) (rows [][]json.RawMessage) {
 	c.t.Helper()
 	for _, line := range c.Call(Request{"cmd": "scan", "table": table, "ts": now(), "inline": true}).Data {
 		var row []json.RawMessage
-		if err := json.Unmarshal(line, &row); err != nil {
-			c.t.Fatal(err)
-		}
+		must.Do(c.t, json.Unmarshal(line, &row))
 		rows = append(rows, row)
 	}
 	return rows

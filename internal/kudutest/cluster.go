@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Cluster is a Kudu cluster on the loopback interface: a master, tablet servers, and a client. It
@@ -188,16 +189,11 @@ func stop(p *exec.Cmd) {
 // spawn starts a server, whose messages go to a file. flags replace common ones.
 func (c *Cluster) spawn(name string, flags []string, args ...string) *exec.Cmd {
 	c.t.Helper()
-	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	log := must.Get(os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))(c.t)
 	defer log.Close() // the server has its own
 	p := exec.Command(c.kudu, slices.Concat(args, common, flags)...)
 	p.Stdout, p.Stderr, p.Env = log, log, environment()
-	if err := p.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, p.Start())
 	return p
 }
 
@@ -241,9 +237,7 @@ func (c *Cluster) Program() (dir string) {
 		err = os.WriteFile(filepath.Join(dir, "kudu"),
 			fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\" %s\n", c.kudu, strings.Join(common, " ")), 0o755)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	return dir
 }
 
@@ -277,9 +271,7 @@ func (c *Cluster) Wait(args ...string) (out string) {
 // until repeats a step that fails until the servers are ready.
 func (c *Cluster) until(step func() error) {
 	c.t.Helper()
-	if err := wait(step); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, wait(step))
 }
 
 // wait repeats a step until it succeeds, at most until the deadline.

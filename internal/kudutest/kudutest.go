@@ -14,6 +14,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -48,9 +49,7 @@ func Read(t testing.TB, name string) *Case {
 	if err == nil {
 		err = json.Unmarshal(text, c)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return c
 }
 
@@ -61,10 +60,7 @@ func Names(t testing.TB, few ...string) (names []string) {
 	if os.Getenv("ORIBI_FULL") == "" {
 		return few
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		if e.IsDir() && e.Name() != "encrypted" && e.Name() != "rocksdb-blocks" {
 			names = append(names, e.Name())
@@ -77,15 +73,11 @@ func Names(t testing.TB, few ...string) (names []string) {
 func (c *Case) Unpack(t testing.TB) *vfs.Mem {
 	t.Helper()
 	fsys := vfs.NewMem()
-	if err := fsys.Mkdir("/fs"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fsys.Mkdir("/fs"))
 	for _, file := range corpustest.Archive(t, filepath.Join(c.Dir, "fs.tar.gz")) {
 		name := filepath.Join("/fs", file.Name)
 		if file.Content == nil {
-			if err := fsys.Mkdir(name); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, fsys.Mkdir(name))
 			continue
 		}
 		f, err := fsys.Create(name)
@@ -93,9 +85,7 @@ func (c *Case) Unpack(t testing.TB) *vfs.Mem {
 			_, err = f.WriteAt(file.Content, 0)
 			f.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return fsys
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // RandomServer is the directory of a tablet server with random settings, which got random tables
@@ -27,9 +29,7 @@ func NewRandomServer(t *testing.T, seed uint64) *RandomServer {
 	server.Flags = randomFlags(w.r)
 	w.repeats = !slices.Contains(server.Flags, maintenance)
 	if roots > 0 {
-		if err := server.UseRoots(roots); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, server.UseRoots(roots))
 	}
 	t.Logf("%d roots for data, flags %q", roots, server.Flags)
 	c.Start()
@@ -229,19 +229,14 @@ func (w *serverWriter) step() {
 	case n <= 3:
 		w.mark()
 	default:
-		if _, err := w.write(table); err != nil {
-			w.t.Fatal(err)
-		}
+		must.Get(w.write(table))(w.t)
 	}
 }
 
 // mark notes the time after all writes.
 func (w *serverWriter) mark() {
 	for _, table := range w.tables {
-		r, err := w.write(table)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		r := must.Get(w.write(table))(w.t)
 		table.times = append(table.times, r.Last+1)
 	}
 }
@@ -337,9 +332,7 @@ func (w *serverWriter) ask(answers *Case, table *serverTable) {
 func (w *serverWriter) killDuringWrites() {
 	table := one(w.r, w.tables...)
 	for range 1 + w.r.IntN(3) {
-		if _, err := w.write(table); err != nil {
-			w.t.Fatal(err)
-		}
+		must.Get(w.write(table))(w.t)
 	}
 	ended := make(chan struct{})
 	go func() {

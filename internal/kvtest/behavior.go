@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func equal(t *testing.T, what string, got, want any) {
@@ -29,9 +31,7 @@ func testValues(t *testing.T, s Subject) {
 	equal(t, "no such key", latest(t, store, "b"), "-")
 	put(t, store, "a", "2", "a", "3")
 	equal(t, "a replaced value", latest(t, store, "a"), "3")
-	if err := store.Update(func(tx Tx) error { return tx.Put([]byte("nil"), nil) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Update(func(tx Tx) error { return tx.Put([]byte("nil"), nil) }))
 	equal(t, "a nil value", latest(t, store, "nil"), "")
 }
 
@@ -39,9 +39,7 @@ func testDeletes(t *testing.T, s Subject) {
 	store := s.open(t)
 	put(t, store, "a", "1", "b", "2")
 	for range 2 { // the second time there is no such key, which is no error
-		if err := store.Update(func(tx Tx) error { return tx.Delete([]byte("a")) }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Update(func(tx Tx) error { return tx.Delete([]byte("a")) }))
 		equal(t, "a deleted key", latest(t, store, "a"), "-")
 	}
 	equal(t, "another key", latest(t, store, "b"), "2")
@@ -58,9 +56,7 @@ func testEmptyKey(t *testing.T, s Subject) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	put(t, store, "\x00", "w")
 	equal(t, "the empty key", latest(t, store, ""), "v")
 	view(t, store, func(tx Tx) { equal(t, "a scan", scan(t, tx, Range{}), "[=v \x00=w]") })
@@ -113,18 +109,12 @@ func testRollback(t *testing.T, s Subject) {
 	store := s.open(t)
 	put(t, store, "a", "1")
 	tx := begin(t, store, true)
-	if err := tx.Put([]byte("a"), []byte("2")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Put([]byte("a"), []byte("2")))
 	tx.Rollback()
 	equal(t, "after the rollback", latest(t, store, "a"), "1")
 	tx = begin(t, store, true)
-	if err := tx.Put([]byte("a"), []byte("3")); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Put([]byte("a"), []byte("3")))
+	must.Do(t, tx.Commit())
 	tx.Rollback() // without an effect
 	equal(t, "after the commit", latest(t, store, "a"), "3")
 }
@@ -144,7 +134,7 @@ func testEnded(t *testing.T, s Subject) {
 func testOwnWrites(t *testing.T, s Subject) {
 	store := s.open(t)
 	put(t, store, "a", "1", "b", "2", "d", "4")
-	err := store.Update(func(tx Tx) error {
+	must.Do(t, store.Update(func(tx Tx) error {
 		if err := errors.Join(tx.Put([]byte("a"), []byte("10")), tx.Delete([]byte("b")),
 			tx.Put([]byte("c"), []byte("30"))); err != nil {
 			return err
@@ -155,10 +145,7 @@ func testOwnWrites(t *testing.T, s Subject) {
 		equal(t, "a scan", scan(t, tx, Range{}), "[a=10 c=30 d=4]")
 		equal(t, "a scan backward", scan(t, tx, Range{Descending: true}), "[d=4 c=30 a=10]")
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	view(t, store, func(tx Tx) { equal(t, "afterwards", scan(t, tx, Range{}), "[a=10 c=30 d=4]") })
 }
 
@@ -220,9 +207,7 @@ func testRanges(t *testing.T, s Subject) {
 func testReopen(t *testing.T, s Subject) {
 	store := s.Open(t)
 	put(t, store, "a", "1", "b", "2")
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Close())
 	store = s.open(t)
 	view(t, store, func(tx Tx) { equal(t, "after a reopening", scan(t, tx, Range{}), "[a=1 b=2]") })
 	put(t, store, "c", "3")
@@ -240,12 +225,8 @@ func testConflicts(t *testing.T, s Subject) {
 	one, two := begin(t, store, true), begin(t, store, true)
 	get(t, one, "a")
 	get(t, two, "b")
-	if err := errors.Join(one.Put([]byte("b"), []byte("2")), two.Put([]byte("a"), []byte("2"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := one.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(one.Put([]byte("b"), []byte("2")), two.Put([]byte("a"), []byte("2"))))
+	must.Do(t, one.Commit())
 	if err := two.Commit(); !errors.Is(err, s.Conflict) {
 		t.Errorf("the second commit returns %v, want %v", err, s.Conflict)
 	}
@@ -253,9 +234,7 @@ func testConflicts(t *testing.T, s Subject) {
 
 	blind, reader := begin(t, store, true), begin(t, store, true)
 	get(t, reader, "b")
-	if err := blind.Put([]byte("b"), []byte("3")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, blind.Put([]byte("b"), []byte("3")))
 	put(t, store, "b", "4")
 	if err := blind.Commit(); err != nil {
 		t.Errorf("a commit to keys that the transaction has not read returns %v", err)
@@ -320,9 +299,7 @@ func testRandomOperations(t *testing.T, s Subject) {
 				err = tx.Put([]byte(key), []byte(value))
 				model[key] = value
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 		compare := func(tx Tx, model map[string]string) {
 			key := word()

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Store is a store under test.
@@ -93,17 +95,14 @@ func (s Subject) open(t *testing.T) Store {
 // put commits pairs: key, value, key, value …
 func put(t *testing.T, s Store, pairs ...string) {
 	t.Helper()
-	err := s.Update(func(tx Tx) error {
+	must.Do(t, s.Update(func(tx Tx) error {
 		for i := 0; i < len(pairs); i += 2 {
 			if err := tx.Put([]byte(pairs[i]), []byte(pairs[i+1])); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // get returns the value of a key, or "-" if the key does not exist.
@@ -131,15 +130,13 @@ func latest(t *testing.T, s Store, key string) (value string) {
 // view runs fn in a transaction that only reads.
 func view(t *testing.T, s Store, fn func(Tx)) {
 	t.Helper()
-	if err := s.View(func(tx Tx) error { fn(tx); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.View(func(tx Tx) error { fn(tx); return nil }))
 }
 
 // scan returns the pairs of a range as "key=value", or "key" if only keys are read.
 func scan(t *testing.T, tx Tx, r Range) (pairs []string) {
 	t.Helper()
-	err := tx.Scan(r, func(key, value []byte) bool {
+	must.Do(t, tx.Scan(r, func(key, value []byte) bool {
 		if r.KeysOnly {
 			if value != nil {
 				t.Errorf("a scan of keys has the value %q", value)
@@ -149,19 +146,13 @@ func scan(t *testing.T, tx Tx, r Range) (pairs []string) {
 			pairs = append(pairs, string(key)+"="+string(value))
 		}
 		return true
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return pairs
 }
 
 func begin(t *testing.T, s Store, writable bool) Tx {
 	t.Helper()
-	tx, err := s.Begin(writable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := must.Get(s.Begin(writable))(t)
 	t.Cleanup(tx.Rollback)
 	return tx
 }
