@@ -57,10 +57,6 @@ func init() {
 			}
 			return err
 		},
-		"checkpoint": func(s *scripted, a *arguments) error {
-			_, err := s.store.Checkpoint(s.ctx(a), a.word(0))
-			return err
-		},
 		"refresh": func(s *scripted, a *arguments) error { return s.store.Refresh(s.ctx(a)) },
 		"clock": func(s *scripted, a *arguments) error {
 			s.wall.move(must.Get(time.ParseDuration(a.word(0)))(s.t))
@@ -115,9 +111,6 @@ func (s *scripted) renew(a *arguments) error {
 			s.options.History = must.Get(time.ParseDuration(text))(s.t)
 		}
 	}
-	if text, ok := a.value("memory"); ok {
-		s.options.MemoryLimit = must.Get(strconv.ParseInt(text, 10, 64))(s.t)
-	}
 	return s.open(&arguments{})
 }
 
@@ -128,21 +121,13 @@ func (s *scripted) clock() mvcc.Clock {
 	return mvcc.NewHybridClock(s.wall.time)
 }
 
-// open opens the store, or another directory, and its current table. Words are readonly and the
-// name of the store for later commands.
+// open opens the store and its current table, with the word readonly read-only.
 func (s *scripted) open(a *arguments) error {
-	o, dir := s.options, "/store"
+	o := s.options
 	o.FS, o.Clock, o.ReadOnly = s.wall.mem, s.clock(), a.has("readonly")
-	if other, ok := a.value("dir"); ok {
-		dir = other
-	}
-	store, err := oribi.Open(dir, &o)
+	store, err := oribi.Open("/store", &o)
 	if err != nil {
 		return err
-	}
-	if name, ok := a.value("as"); ok {
-		s.keep(name, store)
-		return nil
 	}
 	s.t.Cleanup(func() { store.Close() })
 	if s.store = store; s.table != nil {

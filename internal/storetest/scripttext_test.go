@@ -87,14 +87,6 @@ func (a *arguments) value(name string) (string, bool) {
 	return "", false
 }
 
-func (a *arguments) int(s *scripted, name string) int {
-	text, ok := a.value(name)
-	if !ok {
-		return 0
-	}
-	return must.Get(strconv.Atoi(text))(s.t)
-}
-
 // value returns the value that a word is in a column: a cell, or a number or text if the column
 // cannot have it.
 func value(c *schema.Column, word string) any {
