@@ -12,8 +12,8 @@ import (
 // copies and what package backup stores. It is safe for concurrent use.
 //
 // An image is metadata, the blocks that it names, and the log from where the metadata needs it. Its
-// moment is between two write batches. As long as an image is open, dropped blocks keep their space;
-// until Records has returned, the log releases no segments.
+// moment is between two write batches. As long as an image is open, dropped blocks keep their
+// space; until Records has returned, the log releases no segments.
 type Image struct{ im *store.Image }
 
 // ImageInfo describes an image.

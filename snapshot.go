@@ -44,7 +44,8 @@ func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 // later cannot be read at it. SnapshotAt waits for the commits in flight with timestamps up to ts.
 //
 // Errors: ErrTooOld if there are tables and the history of all of them begins later, and for what
-// looks like a Unix time (see AsOf); ErrFuture for a timestamp ahead of the clock; ctx.Err(); ErrClosed; ErrPoisoned.
+// looks like a Unix time (see AsOf); ErrFuture for a timestamp ahead of the clock; ctx.Err();
+// ErrClosed; ErrPoisoned.
 func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp) (*Snapshot, error) {
 	return s.snapshotAt(ctx, ts, s.sortedTables)
 }
@@ -71,8 +72,8 @@ func (s *Store) snapshotAt(ctx context.Context, ts mvcc.Timestamp, tables func()
 
 // Timestamp returns the timestamp of the snapshot, which those of later write batches are above.
 //
-// If it is above that of the newest write batch, as when rows have expired since, it enters the log,
-// like a batch committed with NoSync.
+// If it is above that of the newest write batch, as when rows have expired since, it enters the
+// log, like a batch committed with NoSync.
 func (sn *Snapshot) Timestamp() mvcc.Timestamp {
 	sn.store.core.HandOut(sn.pin.TS)
 	return sn.pin.TS

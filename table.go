@@ -91,18 +91,11 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	if err != nil {
 		return nil, err
 	}
-	// The metadata row of the new table gets the log's last LSN as its flushed LSN, so the log must
-	// be durable up to there first. Otherwise a power failure could remove the end of the log,
-	// later batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu
-	// is acquired afterwards: a goroutine that holds it never waits for write batches.
-	row.FlushedLSN = s.core.LastLSN()
-	if err := s.core.Writer.Wait(context.Background(), row.FlushedLSN); err != nil {
+	face, err := s.core.Writer.Create(row)
+	if err != nil {
 		return nil, err
 	}
-	return s.addTable(row, func() (blockmanager.Edit, []*rowset.Metadata) {
-		return blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{{Key: meta.TableKey(row.Number),
-			Value: row.Encode()}}}, nil
-	})
+	return face.(*Table), nil
 }
 
 // newTable returns the metadata row of a new table, without its number and its flushed LSN. It

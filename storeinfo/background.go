@@ -3,9 +3,9 @@ package storeinfo
 // BackgroundOp describes an operation of background work: what it would free, gain, and cost. Sizes
 // are in bytes and estimates.
 type BackgroundOp struct {
-	// Kind is flush, delta-flush, minor, major, recompress, merge, or undo-gc, as in the events of package
-	// compaction; log-gc, which confirms the metadata and removes log segments; or reclaim, which
-	// copies the blocks out of a container that has few of them.
+	// Kind is flush, delta-flush, minor, major, recompress, merge, or undo-gc, as in the events of
+	// package compaction; log-gc, which confirms the metadata and removes log segments; or reclaim,
+	// which copies the blocks out of a container that has few of them.
 	Kind  string
 	Table string // empty for log-gc and reclaim
 

@@ -15,8 +15,8 @@ type Histogram struct {
 	counts []int64 // by bucket; nil: all 0
 }
 
-// NewHistogram returns a histogram of durations whose sum is given, from the numbers of durations in
-// its buckets.
+// NewHistogram returns a histogram of durations whose sum is given, from the numbers of durations
+// in its buckets.
 func NewHistogram(counts []int64, sum time.Duration) Histogram {
 	out := Histogram{Sum: sum, counts: counts}
 	for _, n := range counts {

@@ -5,8 +5,8 @@ import "strings"
 // prefix begins the text of every error that a public call of package oribi returns.
 const prefix = "oribi: "
 
-// Call returns err as the error of a public call of package oribi at a place, which may be empty; nil
-// for nil. err may be the error of another public call: the prefix is not repeated.
+// Call returns err as the error of a public call of package oribi at a place, which may be empty;
+// nil for nil. err may be the error of another public call: the prefix is not repeated.
 func Call(place string, err error) error {
 	if err == nil {
 		return nil

@@ -185,6 +185,28 @@ var fileFloors = map[string][]string{
 		"agg alter describe extract history layout order rename row table",
 		"count read rows",
 	},
+	"internal/store": {
+		"bandwidth cacheshare counters doc gate imagewriter replayer table timeline",
+		"commits options pins",
+		"core",
+		"event recovery stats writer",
+		"follower memory",
+		"background",
+		"operations store",
+		"host image info refresh scheduler space stall usage verification",
+		"close metrics open readtime verifynames",
+		"snapshot verify",
+	},
+	"internal/storedir": {
+		"storedir",
+		"clockmark instance pin reserve retry",
+		"copy lock usage",
+	},
+	"storeinfo": {
+		"background diskusage doc finding histogram image info recovery stats",
+		"metrics",
+		"metricstext",
+	},
 	"cmd/oribi/internal/output": {
 		"csv fit width",
 		"table",

@@ -35,13 +35,13 @@ type Core struct {
 	Pins     *Pins
 	Counters *Counters
 	Recovery storeinfo.Recovery
-	Writer   *Writer                  // nil in a reader
 	Tail     atomic.Pointer[wal.Tail] // as Replay, or Follower.Refresh, found it
 
 	// InDoubt says that replay found the announcement of a change outside the log that has not
 	// come.
 	InDoubt bool
 
+	host     tablet.Store                                 // the store as its tablets see it
 	lastJob  atomic.Uint64                                // number of the newest job or stall
 	throttle func(ctx context.Context, bytes int64) error // of the writes of compactions; nil if they are not limited
 
@@ -53,14 +53,6 @@ type Core struct {
 	tables   map[string]*Table // by name
 }
 
-// Table is a table of a store, with its handle.
-type Table struct {
-	*tablet.Tablet
-	Kept  sync.Map // values that callers keep with the table, by keys of theirs
-	face  any
-	noted atomic.Bool // Background.Grown has woken the scheduler since the last operation on the table ended
-}
-
 // readsShare: 1/readsShare of the memory limit is for blocks that are being read, before they are
 // in the cache.
 const readsShare = 16
@@ -69,18 +61,18 @@ const readsShare = 16
 func newCore(d storedir.Dir, o Options) *Core {
 	b := budget.New(o.MemoryLimit)
 	t := NewTimeline(o.Clock)
-	c := &Core{Timeline: t, Dir: d, Options: o, Budget: b, Cache: NewCache(b, o.MemoryLimit),
+	return &Core{Timeline: t, Dir: d, Options: o, Budget: b, Cache: NewCache(b, o.MemoryLimit),
 		Reads: budget.NewGate(o.MemoryLimit / readsShare), Pins: NewPins(t), Counters: newCounters(),
 		tables: map[string]*Table{}}
-	if o.CompactionBandwidth > 0 {
-		c.throttle = NewBandwidth(o.CompactionBandwidth,
-			func() bool { return c.Writer != nil && c.Writer.OverLimit() }).Wait
-	}
-	return c
 }
 
 // NextJob returns the number of a new job or stall.
 func (c *Core) NextJob() uint64 { return c.lastJob.Add(1) }
+
+// LogTarget returns the length of the log above which whatever pins it is flushed. A flush frees
+// whole segments only, and not the newest: if that alone were above the target, each write batch
+// would be flushed.
+func (c *Core) LogTarget() int64 { return max(c.Options.LogLimit, 2*c.Options.LogSegmentBytes) }
 
 // LogOptions returns the options of the log.
 func (c *Core) LogOptions() wal.Options {
@@ -253,7 +245,7 @@ func (c *Core) readTables(have func(number uint32) *meta.Table) (stored meta.Sto
 // TabletOptions returns the options of the tables.
 func (c *Core) TabletOptions() tablet.Options {
 	return tablet.Options{
-		Store: host{c},
+		Store: c.host,
 		RowSets: rowset.Options{Blocks: openBlocks{c.Blocks}, Cache: c.Cache, Grow: c.Budget.Grower(budget.Delta),
 			Reads: c.Reads},
 		GrowMem:     c.Budget.Grower(budget.MemRowSet),

@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/storeinfo"
 )
 
-// Counters contains the counters of an open store, for Store.Metrics. It is safe for concurrent use.
+// Counters contains the counters of an open store, for Store.Metrics. It is safe for concurrent
+// use.
 type Counters struct {
 	opened time.Time
 

@@ -35,8 +35,7 @@ import (
 // and new records have higher ones. After a failure in the middle, the stores in memory may have
 // records that are not published. Nobody sees them; the next try reads everything anew.
 
-// Follower is a reader that moves to newer states of the store. In a store that was opened to read one
-// state, Refresh is not called. It is safe for concurrent use.
+// Follower is a reader that moves to newer states of the store. It is safe for concurrent use.
 type Follower struct {
 	core *Core
 	pin  *storedir.Pin // of the oldest state that is read

@@ -86,29 +86,31 @@ func (s *Store) Image(ctx context.Context) (_ *Image, err error) {
 // capture does the steps 1 to 3 of Image.
 func (im *Image) capture() (err error) {
 	s := im.store
-	if s.Writer == nil {
-		leave := im.leave
-		im.info.Timestamp, im.info.LogEnd, leave, err = s.Follower.Capture(func() (err error) {
-			im.blocks, err = s.Blocks.Snapshot()
-			return err
-		})
-		if err == nil {
-			im.leave = leave
-		}
-		return err
-	}
-	im.info.Timestamp, im.info.LogEnd, err = s.Writer.Capture(func() (err error) {
-		// Segments are released below the log_start of the last commit at most, which is the log_start
-		// of the snapshot.
-		im.unpin = s.Writer.Log.Retain()
+	blocks := func() (err error) {
 		im.blocks, err = s.Blocks.Snapshot()
 		return err
-	})
+	}
+	switch {
+	case s.Writer != nil:
+		im.info.Timestamp, im.info.LogEnd, err = s.Writer.Capture(func() error {
+			// Segments are released below the log_start of the last commit at most, which is the
+			// log_start of the snapshot.
+			im.unpin = s.Writer.Log.Retain()
+			return blocks()
+		})
+	case s.Follower != nil:
+		leave := im.leave
+		if im.info.Timestamp, im.info.LogEnd, leave, err = s.Follower.Capture(blocks); err == nil {
+			im.leave = leave
+		}
+	default:
+		im.info.Timestamp, im.info.LogEnd, err = s.Visible(), s.LastLSN(), blocks()
+	}
 	return err
 }
 
-// passFloors raises the timestamp to the history floors of all tables, which may be above the newest
-// batch: the tables can be read as of it. Later batches are above the floors.
+// passFloors raises the timestamp to the history floors of all tables, which may be above the
+// newest batch: the tables can be read as of it. Later batches are above the floors.
 func (im *Image) passFloors() error {
 	return im.blocks.Rows(func(key, value []byte) error {
 		if kind, _, _, err := meta.ParseKey(key); err != nil || kind != meta.TableRow {

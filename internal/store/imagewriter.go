@@ -30,8 +30,8 @@ type ImageOptions struct {
 	Progress        func(done, total int64) // of the bytes of blocks
 }
 
-// WriteImage makes a store from an image, in dir. A source that also has a method Build writes blocks
-// of its own with it, before its rows are asked for.
+// WriteImage makes a store from an image, in dir. A source that also has a method Build writes
+// blocks of its own with it, before its rows are asked for.
 func WriteImage(
 	ctx context.Context, dir string, src storeinfo.ImageSource, o ImageOptions,
 ) (_ storeinfo.CopyResult, err error) {

@@ -16,11 +16,6 @@ func (w *Writer) OverLimit() bool {
 	return mem > soft || w.core.Budget.UsedBy(budget.Delta) >= w.deltaLimit() || w.Log.Bytes() >= w.core.LogTarget()
 }
 
-// LogTarget returns the length of the log above which whatever pins it is flushed. A flush frees
-// whole segments only, and not the newest: if that alone were above the target, each write batch
-// would be flushed.
-func (c *Core) LogTarget() int64 { return max(c.Options.LogLimit, 2*c.Options.LogSegmentBytes) }
-
 // softShare is the share of the memory for rows and changes above which they are flushed before
 // anything else is done, in percent. Source: tablet spec §17.
 const softShare = 60

@@ -37,8 +37,8 @@ import (
 // A step that fails has met a change, or damage. It was damage if the next tries fail too, and
 // nothing has changed in between.
 
-// Open opens the store in dir, or creates it. Errors: ErrNotStore; ErrExists; ErrLocked; ErrCorrupt;
-// ErrUnsupported; the errors of the file system.
+// Open opens the store in dir, or creates it. Errors: ErrNotStore; ErrExists; ErrLocked;
+// ErrCorrupt; ErrUnsupported; the errors of the file system.
 func Open(dir string, o Options) (s *Store, err error) {
 	if o.Follow { // without locks
 		err = storedir.At(o.FS, dir, o.Logger).Retry(context.Background(), func() error {
@@ -58,6 +58,18 @@ func Open(dir string, o Options) (s *Store, err error) {
 		s.Background = startBackground(s.Writer, o.Background, s.Locks)
 	}
 	return s, nil
+}
+
+// New returns a store that is not open.
+func New(dir string, o Options) *Store {
+	s := &Store{Core: newCore(storedir.At(o.FS, dir, o.Logger), o), idle: make(chan struct{}, 1)}
+	s.host = host{s}
+	s.followers = storedir.NewFollowers(s.Dir, o.FollowerLag)
+	if o.CompactionBandwidth > 0 {
+		s.throttle = NewBandwidth(o.CompactionBandwidth,
+			func() bool { return s.Writer != nil && s.Writer.OverLimit() }).Wait
+	}
+	return s
 }
 
 // openOnce is one try to open the store in dir.
@@ -113,14 +125,16 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	if s.Options.ReadOnly {
+	if s.Options.Follow {
 		s.Follower = newFollower(s.Core, s.reader)
+	}
+	if s.Options.ReadOnly {
 		return nil
 	}
 	s.Clock.Restore(s.marked)
 	for _, t := range s.Tablets() {
-		// A floor is chosen by the clock, which may be ahead of all batches. What is below it is not
-		// kept apart any more.
+		// A floor is chosen by the clock, which may be ahead of all batches. What is below it is
+		// not kept apart any more.
 		s.Clock.Restore(t.Metadata().HistoryFloor)
 	}
 	var failed error // of the blocks, not of the log
@@ -134,7 +148,7 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	newWriter(s.Core, log, s.followers)
+	s.Writer = newWriter(s.Core, log, s.followers)
 	r, mended := &s.Recovery, s.Blocks.Repaired()
 	if r.TornBytes > 0 {
 		r.TornFile = storedir.LogName + "/" + wal.TornName(tail.Report().TornFile)

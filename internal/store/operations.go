@@ -13,49 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/maintenance"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/lsn"
-	"github.com/oribi-db/oribi/storeinfo"
 )
-
-// operation is an operation that could run, with what is needed to run it.
-type operation struct {
-	maintenance.Operation
-	table   *Table                 // nil for LogGC and Reclaim
-	version uint64                 // of the table for which the operation was listed
-	deltas  compaction.DeltaChoice // Minor, Major, Recompress, UndoGC
-	plan    tablet.MergePlan       // Merge
-	skip    bool                   // LogGC: skipLog first
-}
-
-// rowsets returns the rowsets that the operation reads from disk.
-func (op *operation) rowsets() []uint64 {
-	switch op.Kind {
-	case maintenance.Merge:
-		return op.plan.RowSets
-	case maintenance.Minor, maintenance.Major, maintenance.Recompress:
-		return []uint64{op.deltas.RowSet}
-	}
-	return nil
-}
-
-// tableWork is what the scheduler knows of a table. A version of 0 is that of no table.
-type tableWork struct {
-	merges  tablet.Merges
-	merging bool // a merge runs, or is being planned: merges is in use
-
-	planned uint64 // version of the table for which plan was made
-	plan    tablet.MergePlan
-	seen    uint64 // version of the table of which deltas are
-	deltas  []compaction.DeltaChoice
-
-	damaged map[uint64]bool             // rowsets in which a rewrite has found damage
-	futile  map[maintenance.Kind]uint64 // version of the table that an operation other than a flush has left as it was
-	hidden  bool                        // the policy was not shown all rowsets: running compactions owned some
-
-	first lsn.LSN   // the oldest operation in memory; lsn.Max = none
-	since time.Time // when it was first seen
-}
-
-func (w *tableWork) isDamaged(id uint64) bool { return w.damaged[id] }
 
 // list returns the operations that could run, those on tables only if tables is set. The caller
 // holds b.mu.
@@ -276,14 +234,4 @@ func (b *Background) perform(ctx context.Context, op operation) (bytes int64, er
 		err := b.w.Confirm()
 		return max(0, before-b.w.Log.Bytes()), err
 	}
-}
-
-// public returns the operation as programs see it.
-func (op *operation) public() storeinfo.BackgroundOp {
-	out := storeinfo.BackgroundOp{Kind: string(op.Kind), Memory: op.Memory, Log: op.Log, Data: op.Data, Gain: op.Gain,
-		Cost: op.Cost}
-	if op.table != nil {
-		out.Table = op.table.Name()
-	}
-	return out
 }

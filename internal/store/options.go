@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/storeinfo"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -37,4 +38,15 @@ type Options struct {
 
 	// Face returns the handle with which package oribi hands out a table.
 	Face func(*Table) any
+}
+
+// BackgroundOptions are the options of background work.
+type BackgroundOptions struct {
+	Manual     bool // only the metadata is confirmed, once a second
+	Workers    int  // operations that run at once
+	FlushBytes int64
+	Policy     compaction.Policy
+	// Schedule, unless it is nil, chooses one of the operations that may start next: it returns its
+	// index, or a negative number for none.
+	Schedule func([]storeinfo.BackgroundOp) int
 }

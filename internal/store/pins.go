@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -29,6 +30,42 @@ type Pins struct {
 	at        map[mvcc.Timestamp]int
 	floors    map[uint32]mvcc.Timestamp // by table number: the highest that was chosen
 	snapshots map[*Snapshot]bool
+}
+
+// Snapshot pins the history of all tables above a timestamp from OpenSnapshot or OpenSnapshotAt until
+// CloseSnapshot. It is safe for concurrent use.
+type Snapshot struct {
+	TS mvcc.Timestamp
+
+	name atomic.Pointer[string] // nil: the empty name
+
+	closed bool // under Pins.mu
+
+	// Of a follower: the states of the tables in which the snapshot reads.
+	statesMu sync.Mutex
+	states   map[*tablet.Tablet]tablet.View
+}
+
+// Name returns the name of the snapshot.
+func (sn *Snapshot) Name() string {
+	if name := sn.name.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
+
+// SetName changes the name of the snapshot.
+func (sn *Snapshot) SetName(name string) { sn.name.Store(&name) }
+
+// State returns the view of a table that the snapshot of a follower keeps, which the caller releases.
+func (sn *Snapshot) State(t *tablet.Tablet) (tablet.View, bool) {
+	sn.statesMu.Lock()
+	defer sn.statesMu.Unlock()
+	v, ok := sn.states[t]
+	if ok {
+		v = v.Ref()
+	}
+	return v, ok
 }
 
 // NewPins returns the pins of a store.

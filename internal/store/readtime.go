@@ -16,8 +16,8 @@ func Expires(t *tablet.Tablet) bool {
 	return ok
 }
 
-// NewestOf returns the timestamp at which reads of the newest state see a table: if its rows expire,
-// they do so as time passes, also while nothing is written.
+// NewestOf returns the timestamp at which reads of the newest state see a table: if its rows
+// expire, they do so as time passes, also while nothing is written.
 func (s *Store) NewestOf(t *tablet.Tablet) mvcc.Timestamp {
 	if Expires(t) {
 		return s.present()
@@ -48,8 +48,8 @@ func (s *Store) present() mvcc.Timestamp {
 // timestamp at or below it.
 //
 // A follower cannot do that to the writer's clock. A ts after the newest batch is final for it when
-// there is no writer, or when the writer has confirmed it (see Background.MarkClock), which a follower
-// waits for. Errors: ErrFuture; ctx.Err(); the errors of Refresh.
+// there is no writer, or when the writer has confirmed it (see Background.MarkClock), which a
+// follower waits for. Errors: ErrFuture; ctx.Err(); the errors of Refresh.
 func (s *Store) Pass(ctx context.Context, ts mvcc.Timestamp) error {
 	if !s.Follows() || ts <= s.Reached() {
 		return s.Clock.Pass(ts)
@@ -92,8 +92,8 @@ func (s *Store) promise(ts mvcc.Timestamp) {
 	}
 }
 
-// PinAt pins the history that a read of a table at ts needs, and waits until all that the read sees is
-// published. Errors: ErrTooOld; the errors of Pass and Await.
+// PinAt pins the history that a read of a table at ts needs, and waits until all that the read sees
+// is published. Errors: ErrTooOld; the errors of Pass and Await.
 func (s *Store) PinAt(ctx context.Context, t *tablet.Tablet, ts mvcc.Timestamp) error {
 	if err := s.Pass(ctx, ts); err != nil {
 		return err

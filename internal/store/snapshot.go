@@ -4,41 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Snapshot pins the history of all tables above a timestamp from OpenSnapshot or OpenSnapshotAt until
-// CloseSnapshot. It is safe for concurrent use.
-type Snapshot struct {
-	TS mvcc.Timestamp
-
-	name atomic.Pointer[string] // nil: the empty name
-
-	closed bool // under Pins.mu
-
-	// Of a follower: the states of the tables in which the snapshot reads.
-	statesMu sync.Mutex
-	states   map[*tablet.Tablet]tablet.View
-}
-
-// Name returns the name of the snapshot.
-func (sn *Snapshot) Name() string {
-	if name := sn.name.Load(); name != nil {
-		return *name
-	}
-	return ""
-}
-
-// SetName changes the name of the snapshot.
-func (sn *Snapshot) SetName(name string) { sn.name.Store(&name) }
-
-// OpenSnapshot makes sn a snapshot of the newest published state. It does not wait for commits, except
-// if a table has dropped all history up to the newest write batch. Errors: ctx.Err().
+// OpenSnapshot makes sn a snapshot of the newest published state. It does not wait for commits,
+// except if a table has dropped all history up to the newest write batch. Errors: ctx.Err().
 func (s *Store) OpenSnapshot(ctx context.Context, sn *Snapshot) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -78,9 +51,9 @@ func (s *Store) OpenSnapshot(ctx context.Context, sn *Snapshot) error {
 	return err
 }
 
-// OpenSnapshotAt makes sn a snapshot of the state at sn.TS, if at least one of the tables can be read
-// at it. It waits for the commits in flight with timestamps up to it. Errors: ErrTooOld; ErrFuture;
-// ErrPoisoned; ErrClosed; ctx.Err().
+// OpenSnapshotAt makes sn a snapshot of the state at sn.TS, if at least one of the tables can be
+// read at it. It waits for the commits in flight with timestamps up to it. Errors: ErrTooOld;
+// ErrFuture; ErrPoisoned; ErrClosed; ctx.Err().
 func (s *Store) OpenSnapshotAt(ctx context.Context, sn *Snapshot, tables func() []*tablet.Tablet) error {
 	if err := s.Pass(ctx, sn.TS); err != nil {
 		return err
@@ -121,20 +94,9 @@ func (s *Store) keep(sn *Snapshot) {
 	}
 }
 
-// State returns the view of a table that the snapshot of a follower keeps, which the caller releases.
-func (sn *Snapshot) State(t *tablet.Tablet) (tablet.View, bool) {
-	sn.statesMu.Lock()
-	defer sn.statesMu.Unlock()
-	v, ok := sn.states[t]
-	if ok {
-		v = v.Ref()
-	}
-	return v, ok
-}
-
-// HandOut makes sure that later batches get timestamps above ts, which a reader asks for, also after
-// a kill. What reads use themselves is not in the log: only their callers can compare it with the
-// timestamps of batches.
+// HandOut makes sure that later batches get timestamps above ts, which a reader asks for, also
+// after a kill. What reads use themselves is not in the log: only their callers can compare it with
+// the timestamps of batches.
 func (s *Store) HandOut(ts mvcc.Timestamp) {
 	if s.Writer == nil || s.Enter() != nil {
 		return

@@ -30,7 +30,8 @@ const (
 // disk's free space. If not, MakeSpace looks.
 func (s *Store) Spare(bytes int64) bool { return s.spare.Add(-bytes) >= 0 }
 
-// MakeSpace makes space for a write batch of so many bytes. Errors: ErrNoSpace; the errors of a flush.
+// MakeSpace makes space for a write batch of so many bytes. Errors: ErrNoSpace; the errors of a
+// flush.
 func (s *Store) MakeSpace(ctx context.Context, bytes int64, deletesOnly bool) error {
 	keep := int64(rowReserve)
 	if deletesOnly {

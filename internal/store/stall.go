@@ -3,15 +3,14 @@ package store
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/tablet"
 )
 
-// WaitForMemory makes a write batch of so many bytes wait while memory is full, see Writer.Full. own
-// are the batch's tables. Errors: the errors of Writer.MakeRoom.
+// WaitForMemory makes a write batch of so many bytes wait while memory is full, see Writer.Full.
+// own are the batch's tables. Errors: the errors of Writer.MakeRoom.
 func (s *Store) WaitForMemory(ctx context.Context, bytes int64, own []*tablet.Tablet) error {
 	defer s.stall(own)()
 	defer s.Background.Poke()
@@ -38,23 +37,4 @@ func (s *Store) stall(own []*tablet.Tablet) (done func()) {
 		c.stallTime.Add(int64(ev.Duration))
 		s.listen(ev)
 	}
-}
-
-// listen calls the listener, unless it is nil.
-func (c *Core) listen(e compaction.Event) {
-	if c.Options.Listener != nil {
-		c.Options.Listener(e)
-	}
-}
-
-// event counts an event of a job and passes it on.
-func (c *Core) event(e compaction.Event) {
-	c.Counters.job(&e)
-	if e.Begin {
-		c.listen(e)
-		return
-	}
-	c.Options.Logger.Debug("compaction", slog.String("kind", string(e.Kind)), slog.String("table", e.Table),
-		slog.Int64("bytes", e.BytesWritten), slog.Duration("took", e.Duration), slog.Any("err", e.Err))
-	c.listen(e)
 }

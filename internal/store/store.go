@@ -8,11 +8,12 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Store is an open store: what writers and readers have in common, the parts of either, and the calls
-// in progress. It is safe for concurrent use.
+// Store is an open store: what writers and readers have in common, the parts of either, and the
+// calls in progress. It is safe for concurrent use.
 type Store struct {
 	*Core
-	Follower   *Follower       // nil in a writer
+	Writer     *Writer         // nil in a reader
+	Follower   *Follower       // nil in a writer, and in a reader that stays in one state
 	Background *Background     // nil in a reader
 	Locks      *storedir.Locks // nil in a follower
 
@@ -31,18 +32,11 @@ type Store struct {
 	idle    chan struct{} // gets a value when running falls to 0 after closed was set
 }
 
-// New returns a store that is not open.
-func New(dir string, o Options) *Store {
-	s := &Store{Core: newCore(storedir.At(o.FS, dir, o.Logger), o), idle: make(chan struct{}, 1)}
-	s.followers = storedir.NewFollowers(s.Dir, o.FollowerLag)
-	return s
-}
-
 // Follows reports whether the store is a reader that moves to newer states.
-func (s *Store) Follows() bool { return s.Options.Follow }
+func (s *Store) Follows() bool { return s.Follower != nil }
 
 // Frozen reports whether the store stays in one state.
-func (s *Store) Frozen() bool { return s.Options.ReadOnly && !s.Options.Follow }
+func (s *Store) Frozen() bool { return s.Writer == nil && s.Follower == nil }
 
 // Closed reports whether Close was called.
 func (s *Store) Closed() bool { return s.closed.Load() }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -17,23 +16,6 @@ import (
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/storeinfo"
 )
-
-// Verification is a call of Store.Verify.
-type Verification struct {
-	Deep     bool // check also what no checksum covers
-	Report   func(storeinfo.Finding)
-	Progress func(done, total int64) // bytes; a block is read twice, and counts twice
-
-	missing     map[block.ID]bool                       // blocks that are reported as missing
-	places      map[block.ID]blockmanager.BlockLocation // nil until it is needed
-	done, total int64
-}
-
-// advance counts checked bytes.
-func (o *Verification) advance(bytes int64) {
-	o.done += bytes
-	o.Progress(o.done, o.total)
-}
 
 // Verify reads and checks all files. Errors: ctx.Err(); ErrClosed; the errors of the file system.
 func (s *Store) Verify(ctx context.Context, o *Verification) error {
@@ -68,8 +50,8 @@ func (s *Store) Verify(ctx context.Context, o *Verification) error {
 	return nil
 }
 
-// verifyTable checks each rowset of a table, then scans the table. Keys must ascend, and the number of
-// rows must agree with the metadata.
+// verifyTable checks each rowset of a table, then scans the table. Keys must ascend, and the number
+// of rows must agree with the metadata.
 func (s *Store) verifyTable(ctx context.Context, t *tablet.Tablet, o *Verification) error {
 	damaged := false
 	check := t.Check

@@ -4,33 +4,10 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/meta"
-	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/rowset"
-	"github.com/oribi-db/oribi/storeinfo"
 )
-
-// place returns a finding about a block, where the block begins, or about the metadata if id is 0.
-func (o *Verification) place(s *Store, id block.ID, problem string) storeinfo.Finding {
-	f := storeinfo.Finding{File: storedir.MetaName, Block: uint64(id), Problem: problem}
-	if id == 0 {
-		return f
-	}
-	at, ok := o.places[id]
-	if !ok {
-		o.places = map[block.ID]blockmanager.BlockLocation{}
-		for _, p := range s.Blocks.BlockLocations() {
-			o.places[p.ID] = p
-		}
-		at, ok = o.places[id]
-	}
-	if ok { // otherwise a commit has dropped it since
-		f.File, f.Offset = at.File, at.Offset
-	}
-	return f
-}
 
 // verifyNames compares the rows of tables and rowsets with one another and with the blocks, as of
 // one commit.

@@ -6,10 +6,8 @@ import (
 	"log/slog"
 
 	"github.com/oribi-db/oribi/blockmanager"
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
-	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
@@ -27,8 +25,8 @@ type Writer struct {
 }
 
 // newWriter makes an open reader a writer.
-func newWriter(c *Core, log *wal.Log, followers *storedir.Followers) {
-	c.Writer = &Writer{NewCommits(c.Timeline, log, c.Blocks, c.Options.Logger, c.RecentLimit()), c, followers}
+func newWriter(c *Core, log *wal.Log, followers *storedir.Followers) *Writer {
+	return &Writer{NewCommits(c.Timeline, log, c.Blocks, c.Options.Logger, c.RecentLimit()), c, followers}
 }
 
 // maxRecentBytes bounds the memory for the keys of recent write batches, which commits of transactions
@@ -206,6 +204,22 @@ func (w *Writer) Add(row *meta.Table, edit func() (blockmanager.Edit, []*rowset.
 	return t.face, nil
 }
 
+// Create adds an empty table, durably, and returns its handle. Errors: the errors of Wait and Add.
+func (w *Writer) Create(row *meta.Table) (any, error) {
+	// The metadata row of the new table gets the log's last LSN as its flushed LSN, so the log must
+	// be durable up to there first. Otherwise a power failure could remove the end of the log,
+	// later batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu
+	// is acquired afterwards: a goroutine that holds it never waits for write batches.
+	row.FlushedLSN = w.LastLSN()
+	if err := w.Wait(context.Background(), row.FlushedLSN); err != nil {
+		return nil, err
+	}
+	return w.Add(row, func() (blockmanager.Edit, []*rowset.Metadata) {
+		return blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{{Key: meta.TableKey(row.Number),
+			Value: row.Encode()}}}, nil
+	})
+}
+
 // Drop removes a table with all its rows and versions, durably. Errors: ErrNoTable; the errors of a
 // metadata commit.
 func (w *Writer) Drop(t *tablet.Tablet) error {
@@ -316,53 +330,4 @@ func (w *Writer) Wait(ctx context.Context, at lsn.LSN) error {
 		return err
 	}
 	return w.WaitLSN(ctx, at)
-}
-
-// host is the store as its tablets see it.
-type host struct{ *Core }
-
-func (h host) NewCreation() *blockmanager.Creation { return h.Blocks.NewCreation() }
-
-func (h host) Wait(ctx context.Context, at lsn.LSN) error { return h.Writer.Wait(ctx, at) }
-
-func (h host) Timestamp() (mvcc.Timestamp, error) { return h.Clock.Now() }
-
-func (h host) Append(rec *record.Writer, table uint32) (mvcc.Timestamp, lsn.LSN, func(), error) {
-	return h.Writer.Announce(rec, table)
-}
-
-// HistoryFloor returns the present time less the retention, or a lower timestamp that a snapshot or
-// a running read pins. It returns Min if history is kept forever or the clock is not a physical
-// one. It never returns less than the table's present floor, which a longer retention does not
-// lower. From then on, reads of the table below the floor are refused.
-func (h host) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
-	floor := h.Oldest(historySec)
-	if h.InFlight() {
-		floor = min(floor, h.Visible()) // reads of the newest state do not see what is in flight
-	}
-	return max(h.Pins.Choose(t.Number, floor), t.Metadata().HistoryFloor)
-}
-
-// Now is 0 for a clock that is not a physical one.
-func (h host) Now() mvcc.Timestamp { return h.PhysicalTime() }
-
-func (h host) Event(e compaction.Event) { h.event(e) }
-
-// CommitMeta adds to the edit what every metadata commit contains, commits it, installs it in
-// memory, and removes the log segments that the confirmed metadata does not need.
-func (h host) CommitMeta(m tablet.MetaCommit) error {
-	w := h.Writer
-	if err := w.commitMeta(&m); err != nil {
-		return err
-	}
-	failed := ErrPanic
-	defer func() {
-		if failed != nil { // memory does not show what the metadata says
-			w.Poison(failed)
-		}
-	}()
-	if failed = m.Install(); failed != nil {
-		return failed
-	}
-	return w.ReleaseLog()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// MayCopyTo returns an error unless dir is missing or an empty directory, and not in the directory of
-// a store, of which some are known. Errors: fs.ErrExist; fs.ErrNotExist if dir has no parent.
+// MayCopyTo returns an error unless dir is missing or an empty directory, and not in the directory
+// of a store, of which some are known. Errors: fs.ErrExist; fs.ErrNotExist if dir has no parent.
 func MayCopyTo(fsys vfs.FS, dir string, stores ...string) error {
 	if err := instore.Check(fsys, dir, stores...); err != nil {
 		return err
@@ -37,7 +37,8 @@ func MayCopyTo(fsys vfs.FS, dir string, stores ...string) error {
 	return to.MustBeEmpty()
 }
 
-// MustBeEmpty returns fs.ErrExist unless the directory has at most the names that an empty one may have.
+// MustBeEmpty returns fs.ErrExist unless the directory has at most the names that an empty one may
+// have.
 func (d Dir) MustBeEmpty() error {
 	state, err := d.State()
 	if err == nil && state != Empty {

@@ -275,8 +275,3 @@ func (d Dir) Clear() error {
 	}
 	return err
 }
-
-// notStore returns an ErrNotStore with a reason.
-func notStore(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), fault.ErrNotStore)
-}

@@ -5,11 +5,13 @@ package storedir
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"path/filepath"
 
 	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/vfs"
@@ -123,4 +125,9 @@ func (d Dir) onlyOurs() error {
 		}
 	}
 	return nil
+}
+
+// notStore returns an ErrNotStore with a reason.
+func notStore(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), fault.ErrNotStore)
 }

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// host is the store as its tablets see it.
+type host struct{ *Store }
+
+func (h host) NewCreation() *blockmanager.Creation { return h.Blocks.NewCreation() }
+
+func (h host) Wait(ctx context.Context, at lsn.LSN) error { return h.Writer.Wait(ctx, at) }
+
+func (h host) Timestamp() (mvcc.Timestamp, error) { return h.Clock.Now() }
+
+func (h host) Append(rec *record.Writer, table uint32) (mvcc.Timestamp, lsn.LSN, func(), error) {
+	return h.Writer.Announce(rec, table)
+}
+
+// HistoryFloor returns the present time less the retention, or a lower timestamp that a snapshot or
+// a running read pins. It returns Min if history is kept forever or the clock is not a physical
+// one. It never returns less than the table's present floor, which a longer retention does not
+// lower. From then on, reads of the table below the floor are refused.
+func (h host) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
+	floor := h.Oldest(historySec)
+	if h.InFlight() {
+		floor = min(floor, h.Visible()) // reads of the newest state do not see what is in flight
+	}
+	return max(h.Pins.Choose(t.Number, floor), t.Metadata().HistoryFloor)
+}
+
+// Now is 0 for a clock that is not a physical one.
+func (h host) Now() mvcc.Timestamp { return h.PhysicalTime() }
+
+func (h host) Event(e compaction.Event) { h.event(e) }
+
+// CommitMeta adds to the edit what every metadata commit contains, commits it, installs it in
+// memory, and removes the log segments that the confirmed metadata does not need.
+func (h host) CommitMeta(m tablet.MetaCommit) error {
+	w := h.Writer
+	if err := w.commitMeta(&m); err != nil {
+		return err
+	}
+	failed := ErrPanic
+	defer func() {
+		if failed != nil { // memory does not show what the metadata says
+			w.Poison(failed)
+		}
+	}()
+	if failed = m.Install(); failed != nil {
+		return failed
+	}
+	return w.ReleaseLog()
+}
