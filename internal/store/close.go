@@ -3,12 +3,24 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/lsn"
 )
 
-// replayLimit is how much of the log Close leaves for the next Open to replay, in bytes.
-const replayLimit = 16 << 20
+const (
+	// replayLimit is how much of the log, in bytes, Close leaves without a flush: Open replays it in
+	// about half a second.
+	replayLimit = 16 << 20
+	// A flush of a table takes some 15 ms, for its files and a metadata commit. A second replays some
+	// 32 MiB of log.
+	flushTime = 15 * time.Millisecond
+	replayed  = 32 << 20
+	// leastFlush is the memory, in bytes, whose replay takes as long as a flush.
+	leastFlush = int64(replayed * flushTime / time.Second)
+)
 
 // Close waits for running calls, makes everything durable, and unlocks the directory. Later calls
 // return ErrClosed. Close may be called twice.
@@ -25,7 +37,7 @@ func (s *Store) Close() error {
 	var errs []error
 	if w := s.Writer; w != nil {
 		if w.Poisoned() == nil && w.Log.Bytes() > replayLimit {
-			errs = append(errs, s.flushAll(context.Background()))
+			errs = append(errs, s.flush(context.Background(), w.Log.Bytes()))
 		}
 		errs = append(errs, w.KeepEnds(), w.TrimLog(), w.Log.Close())
 	}
@@ -40,9 +52,22 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// flushAll flushes every table.
-func (s *Store) flushAll(ctx context.Context) error {
-	for _, t := range s.Tablets() {
+// flush flushes the tables whose replay would take longer than their flush, and the smaller ones too
+// if that takes no longer than the replay of the whole log, which they would keep. A program with
+// thousands of small tables would wait for minutes otherwise.
+func (s *Store) flush(ctx context.Context, log int64) error {
+	tables := s.Tablets()
+	small := map[*tablet.Tablet]bool{}
+	for _, t := range tables {
+		if rows, deltas := t.MemBytes(); rows+deltas < leastFlush && t.FirstLSN() != lsn.Max {
+			small[t] = true
+		}
+	}
+	keep := time.Duration(len(small))*flushTime > time.Duration(log)*time.Second/replayed
+	for _, t := range tables {
+		if keep && small[t] {
+			continue
+		}
 		if _, err := t.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNoTable) {
 			return err
 		}

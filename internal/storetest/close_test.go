@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Close flushes what takes longer to replay. Small tables keep their rows in the log if there are many
+// of them, and are flushed with the large one otherwise, since they would keep its part of the log too.
+func TestCloseFlushesWhatTakesLongerToReplay(t *testing.T) {
+	for _, c := range []struct {
+		small   int
+		flushed bool // the small ones
+	}{{5, true}, {60, false}} {
+		t.Run(fmt.Sprintf("%d small tables", c.small), func(t *testing.T) {
+			columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+				{Name: "v", Type: schema.Binary}}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			s, err := oribi.Open(dir, &oribi.Options{Manual: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := s.NewBatch()
+			for i := range c.small + 1 {
+				table, err := s.CreateTable(fmt.Sprint("t", i), columns)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows := 1
+				if i == c.small {
+					rows = 600 // 18 MiB
+				}
+				for k := range rows {
+					b.Insert(table, oribi.Row{"k": int64(k), "v": make([]byte, 30<<10)})
+					if b.Bytes() < 1<<20 && k < rows-1 {
+						continue
+					}
+					if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
+						t.Fatal(err)
+					}
+					b.Reset()
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if s, err = oribi.Open(dir, &oribi.Options{Manual: true}); err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for i, table := range s.Tables() {
+				large := table.Name() == fmt.Sprint("t", c.small)
+				if flushed := len(table.RowSets()) > 0; flushed != (large || c.flushed) {
+					t.Errorf("table %s: flushed %v", table.Name(), flushed)
+				}
+				n, err := table.Count(t.Context())
+				if want := int64(1); err != nil || n != want && !(large && n == 600) {
+					t.Errorf("table %d: %d rows, %v", i, n, err)
+				}
+			}
+		})
+	}
+}
