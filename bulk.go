@@ -13,16 +13,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// BulkOption is an option of Table.UpdateWhere, DeleteWhere, and DeleteRange: a Predicate, From,
-// To, Prefix, InPieces, PieceBytes, Confirm, NoSync. A nil option has no effect.
+// BulkOption is an option of Table.UpdateWhere, DeleteWhere, DeleteRange, Truncate, and RestoreTo:
+// InPieces, PieceBytes, Confirm, NoSync, and each RangeOption. A nil option has no effect.
 type BulkOption interface{ bulk(*bulkOptions) }
-
-// TruncateOption is an option of Table.Truncate and Table.RestoreTo: InPieces, PieceBytes, Confirm,
-// NoSync.
-type TruncateOption interface {
-	BulkOption
-	truncate()
-}
 
 type bulkOptions struct {
 	read   readOptions // which rows
@@ -38,28 +31,21 @@ type pieceBytes int64
 type confirmation func(rows int64) error
 
 func (f confirmation) bulk(o *bulkOptions) { o.confirm = f }
-func (confirmation) truncate()             {}
-
-func (n pieceBytes) bulk(o *bulkOptions) { o.pieces = int64(n) }
-func (pieceBytes) truncate()             {}
-func (noSync) bulk(o *bulkOptions)       { o.noSync = true }
-func (noSync) truncate()                 {}
-func (p Predicate) bulk(o *bulkOptions)  { o.read.where = append(o.read.where, p) }
-func (f rangeOption) bulk(o *bulkOptions) {
-	f(&o.read)
-}
+func (n pieceBytes) bulk(o *bulkOptions)   { o.pieces = int64(n) }
+func (noSync) bulk(o *bulkOptions)         { o.noSync = true }
+func (f rangeOption) bulk(o *bulkOptions)  { f(&o.read) }
 
 // InPieces lets a bulk call commit several write batches, one after the other in key order, if one
 // would be too large or keep too many rows in memory. Each is atomic and has its own timestamp, and
 // readers see it as soon as it is committed. Each changes the rows as they are when it begins.
 //
 // A write batch is at most 4 MiB, or a quarter of Options.MemoryLimit if that is less.
-func InPieces() TruncateOption { return PieceBytes(defaultPieceBytes) }
+func InPieces() BulkOption { return PieceBytes(defaultPieceBytes) }
 
 // PieceBytes is InPieces with write batches of at most n bytes, as Batch.Bytes counts them, but of
 // at least one row. Other writers wait less for the rows of a smaller write batch; the call itself
 // takes longer.
-func PieceBytes(n int64) TruncateOption { return pieceBytes(max(n, 1)) }
+func PieceBytes(n int64) BulkOption { return pieceBytes(max(n, 1)) }
 
 // Confirm lets ask decide whether a bulk call changes anything. The call first counts the rows that
 // it would change, and calls ask with their number. If ask returns an error, the call changes
@@ -67,7 +53,7 @@ func PieceBytes(n int64) TruncateOption { return pieceBytes(max(n, 1)) }
 // the call would change more rows than ask has accepted, it returns ErrConflict before it does.
 //
 // The call reads the rows twice then. Other writers are not blocked while ask runs.
-func Confirm(ask func(rows int64) error) TruncateOption { return confirmation(ask) }
+func Confirm(ask func(rows int64) error) BulkOption { return confirmation(ask) }
 
 // ask counts the rows to change and calls Confirm's function.
 func (o *bulkOptions) ask(count func() (int64, error)) error {
@@ -102,9 +88,9 @@ type BulkResult struct {
 
 const defaultPieceBytes = 4 << 20
 
-// UpdateWhere sets the columns of set in every row for which all predicates are true and whose key
-// is in the range of From, To, and Prefix. Without these options, it changes all rows. set contains
-// Go values as in Row, nil for NULL, and no key column.
+// UpdateWhere sets the columns of set in every row that From, To, Prefix, and Where select. Without
+// these options, it changes all rows. set contains Go values as in Row, nil for NULL, and no key
+// column.
 //
 // The update is one write batch: all rows change at one timestamp, or none. It takes memory for
 // each row. If it is larger than a write batch may be, UpdateWhere changes nothing and returns
@@ -128,9 +114,8 @@ func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (B
 	return res, err
 }
 
-// DeleteWhere deletes every row for which all predicates are true and whose key is in the range of
-// From, To, and Prefix. Without these options, it deletes all rows. In all else it is like
-// UpdateWhere.
+// DeleteWhere deletes every row that From, To, Prefix, and Where select. Without these options, it
+// deletes all rows. In all else it is like UpdateWhere.
 func (t *Table) DeleteWhere(ctx context.Context, opts ...BulkOption) (BulkResult, error) {
 	res, err := t.changeWhere(ctx, OpDeleteIgnore, nil, opts)
 	if err != nil {
@@ -149,10 +134,10 @@ func (t *Table) bulkError(what string, err error) error {
 	return callErr(fmt.Sprintf("%s rows of table %q", what, t.tab.Name()), err)
 }
 
-func collectBulk[O BulkOption](opts []O) bulkOptions {
+func collectBulk(opts []BulkOption) bulkOptions {
 	o := bulkOptions{read: collect[ScanOption](nil)}
 	for _, opt := range opts {
-		if any(opt) != nil {
+		if opt != nil {
 			opt.bulk(&o)
 		}
 	}

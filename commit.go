@@ -14,40 +14,25 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// CommitOption is an option of Batch.Commit: NoSync, AllowPartial. A nil option has no effect.
+// CommitOption is an option of Batch.Commit, Batch.CommitPartial, Tx.Commit, and Store.Update:
+// NoSync. A nil option has no effect.
 type CommitOption interface {
 	commit(commitOptions) commitOptions
 }
 
-type commitOptions struct {
-	noSync, partial bool
-}
+type commitOptions struct{ noSync bool }
 
-// Each option is of a type that has no operators, so that options cannot be combined by "|".
-type (
-	noSync       bool
-	allowPartial bool
-)
+// noSync has no operator "|", so that NoSync cannot be combined like a flag.
+type noSync bool
 
 func (noSync) commit(o commitOptions) commitOptions {
 	o.noSync = true
 	return o
 }
 
-func (allowPartial) commit(o commitOptions) commitOptions {
-	o.partial = true
-	return o
-}
-
-// NoSync makes Commit return when the batch is visible and written to the operating system. The
+// NoSync makes a commit return when the batch is visible and written to the operating system. The
 // batch then survives a kill of the process, but not a power failure. Close makes it durable.
 const NoSync noSync = true
-
-// AllowPartial makes Commit leave out refused rows instead of failing. The remaining operations are
-// committed as one, and Refused returns the rows that were left out. A condition of the batch (If,
-// IfAbsent) still refuses the whole batch; a condition of a row (UpdateIf, DeleteIf) refuses that
-// row.
-const AllowPartial allowPartial = true
 
 // Commit carries out all operations of the batch at one timestamp, or none of them.
 //
@@ -68,11 +53,23 @@ const AllowPartial allowPartial = true
 // operations were added; ErrCommitted; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace;
 // ErrPoisoned; ErrClosed; ctx.Err().
 func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
+	return b.commit(ctx, false, opts)
+}
+
+// CommitPartial is like Commit but leaves out refused rows instead of failing. The remaining
+// operations are committed as one, and Refused returns the rows that were left out. A condition of
+// the batch (If, IfAbsent) still refuses the whole batch; a condition of a row (UpdateIf, DeleteIf)
+// refuses that row.
+func (b *Batch) CommitPartial(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
+	return b.commit(ctx, true, opts)
+}
+
+func (b *Batch) commit(ctx context.Context, partial bool, opts []CommitOption) (mvcc.Timestamp, error) {
 	if b.committed {
 		return 0, fmt.Errorf("oribi: commit: %w", ErrCommitted)
 	}
 	b.outcomes, b.assigned = nil, b.assigned[:0]
-	ts, err := b.tryCommit(ctx, opts)
+	ts, err := b.tryCommit(ctx, partial, opts)
 	if err != nil {
 		b.assigned = b.assigned[:0]
 		return 0, callErr("", err)
@@ -82,7 +79,7 @@ func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestam
 	return ts, nil
 }
 
-func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timestamp, error) {
+func (b *Batch) tryCommit(ctx context.Context, partial bool, opts []CommitOption) (mvcc.Timestamp, error) {
 	s := b.store
 	if s == nil {
 		return 0, errNoBatchStore
@@ -98,7 +95,7 @@ func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timest
 			o = opt.commit(o)
 		}
 	}
-	if err := b.Err(); err != nil && !o.partial {
+	if err := b.Err(); err != nil && !partial {
 		return 0, err
 	}
 	if b.err != nil {
@@ -113,7 +110,7 @@ func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timest
 	if err := s.makeRoom(ctx, b); err != nil {
 		return 0, err
 	}
-	ts, err := s.commit(ctx, b, !o.noSync, o.partial)
+	ts, err := s.commit(ctx, b, !o.noSync, partial)
 	if err == nil {
 		s.core.Counters.Committed(begin, b.changes, b.bytes, !o.noSync)
 	}

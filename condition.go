@@ -27,7 +27,7 @@ func (b *Batch) IfAbsent(t *Table, key Row) {
 
 // UpdateIf sets the named columns of a row if it exists and all predicates are true for it, in its
 // newest state with the batch's earlier operations applied. Otherwise the row is refused with
-// ErrConflict: Commit fails, or leaves the row out if AllowPartial is given. Predicates are as in
+// ErrConflict: Commit fails, and CommitPartial leaves the row out. Predicates are as in
 // Where.
 func (b *Batch) UpdateIf(t *Table, row Row, predicates ...Predicate) {
 	b.rowIf(OpUpdate, t, row, predicates)
@@ -78,7 +78,7 @@ func (b *Batch) condition(t *Table, c *tablet.Condition, predicates []Predicate,
 	}
 }
 
-// spoil makes the whole batch fail, also with AllowPartial.
+// spoil makes the whole batch fail, also in CommitPartial.
 func (b *Batch) spoil(err error) {
 	if b.err == nil {
 		b.err = err
@@ -201,7 +201,7 @@ func (p *tableOps) keysIn(lower, upper []byte) []string {
 	return slices.Clone(p.keys[from:max(from, to)])
 }
 
-// Refused returns the rows that the last Commit with AllowPartial left out, in their order in the
+// Refused returns the rows that the last CommitPartial left out, in their order in the
 // batch, each with its cause.
 func (b *Batch) Refused() []*RowError { return b.outcomes }
 

@@ -16,10 +16,10 @@ type CursorOf[T any] struct {
 
 // Cursor returns a cursor over the rows that the options select, with the columns of the struct, as
 // Table.Cursor does. The caller closes it.
-func (t *TableOf[T]) Cursor(ctx context.Context, opts ...TypedCursorOption) *CursorOf[T] {
+func (t *TableOf[T]) Cursor(ctx context.Context, opts ...CursorOption) *CursorOf[T] {
 	c := &CursorOf[T]{t: t, c: &Cursor{scan: Scan{t: t.Table, ctx: ctx}}}
 	collectInto(&c.c.scan.o, opts)
-	c.c.scan.o.fit = t.fit(&c.bound)
+	c.c.scan.o.fit = t.fit(&c.bound, &c.c.scan.o)
 	return c
 }
 

@@ -16,7 +16,7 @@ func ExampleTable_UpdateWhere() {
 	defer store.Close()
 	put(store, files, map[string]int{"a.txt": 10, "b.txt": 200, "c.txt": 300})
 
-	res, err := files.UpdateWhere(ctx, oribi.Row{"size": 100}, oribi.Gt("size", 100))
+	res, err := files.UpdateWhere(ctx, oribi.Row{"size": 100}, oribi.Where(oribi.Gt("size", 100)))
 	fmt.Println(res.Rows, err)
 	for row, err := range files.Scan(ctx).Rows() {
 		fmt.Println(row["path"], row["size"], err)
@@ -35,7 +35,7 @@ func ExampleTable_DeleteWhere() {
 	defer store.Close()
 	before := put(store, files, map[string]int{"a.txt": 10, "b.md": 20, "c.md": 30})
 
-	res, err := files.DeleteWhere(ctx, oribi.Le("size", 20))
+	res, err := files.DeleteWhere(ctx, oribi.Where(oribi.Le("size", 20)))
 	fmt.Println(res.Rows, err)
 	now, err := files.Count(ctx)
 	fmt.Println(now, err)
@@ -201,7 +201,7 @@ func ExampleWhere() {
 	// size IS NULL OR path IN ('a.txt', 'b.md') 2 <nil>
 }
 
-// UpdateIf and DeleteIf have a condition for their row alone. With AllowPartial, rows whose
+// UpdateIf and DeleteIf have a condition for their row alone. With CommitPartial, rows whose
 // condition is not met are left out.
 func ExampleBatch_UpdateIf() {
 	ctx := context.Background()
@@ -213,7 +213,7 @@ func ExampleBatch_UpdateIf() {
 	for _, path := range []string{"a.txt", "b.txt"} {
 		b.UpdateIf(files, oribi.Row{"path": path, "size": 0}, oribi.Lt("size", 15))
 	}
-	_, err := b.Commit(ctx, oribi.AllowPartial)
+	_, err := b.CommitPartial(ctx)
 	fmt.Println(err)
 	for _, r := range b.Refused() {
 		fmt.Println(r.Key, errors.Is(r, oribi.ErrConflict))

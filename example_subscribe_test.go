@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+
+	"github.com/oribi-db/oribi/mvcc"
 )
 
 // Subscribe yields the write batches after a timestamp. The loop goes on with those to come.
@@ -24,7 +26,7 @@ func ExampleStore_Subscribe() {
 	}
 	go writer()
 	batches := 0
-	for b, err := range store.Subscribe(ctx, from) {
+	for b, err := range store.Subscribe(ctx, from, mvcc.Max) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -197,7 +197,7 @@ func ExampleBatch_Get() {
 	// in the table: 10 <nil>
 }
 
-// AllowPartial leaves refused rows out of a batch, and Refused returns them.
+// CommitPartial leaves refused rows out of a batch, and Refused returns them.
 func ExampleBatch_Refused() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -206,7 +206,7 @@ func ExampleBatch_Refused() {
 	b := store.NewBatch()
 	b.Insert(files, oribi.Row{"path": "a.txt", "size": 11})
 	b.Insert(files, oribi.Row{"path": "b.txt", "size": 20})
-	_, err := b.Commit(ctx, oribi.AllowPartial)
+	_, err := b.CommitPartial(ctx)
 	fmt.Println(err)
 	for _, r := range b.Refused() {
 		fmt.Println(r.Row, r.Cause)

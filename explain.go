@@ -115,7 +115,7 @@ type ColumnCounts struct {
 // fails before it reads rows, or does not run, *e does not change. A read that is explained is
 // slower: it tests predicates one by one. A nil e has no effect.
 func Explain(e *Explanation) CountOption {
-	return whereOption(func(o *readOptions) {
+	return countOption(func(o *readOptions) {
 		if e != nil {
 			o.explain = e
 		}

@@ -112,7 +112,7 @@ func (t *Table) getCells(
 // columnsOf returns the columns with the indexes cols, which project returned. They must not be
 // modified.
 func (o *readOptions) columnsOf(tableSchema *tablet.TableSchema, cols []int) []schema.Column {
-	if o.all {
+	if o.all && o.fit == nil {
 		return tableSchema.Schema.Columns
 	}
 	columns := make([]schema.Column, len(cols))

@@ -175,12 +175,12 @@ func columnsOf(s *schema.Schema, cols []int) []schema.Column {
 }
 
 // Diff reads the rows whose content in the columns read differs between the states AsOf(from) and
-// AsOf(to), in key order. It skips rowsets and windows of rows that did not change in between. A
-// Difference is valid until the next step; its cells of variable width, and the results of its Row
-// methods, may be kept.
+// AsOf(to), in key order unless Desc is given. It skips rowsets and windows of rows that did not
+// change in between. A Difference is valid until the next step; its cells of variable width, and
+// the results of its Row methods, may be kept.
 //
 // Errors come as the last step: from is above to; the errors of AsOf.
-func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...DiffOption) iter.Seq2[Difference, error] {
+func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...RowsOption) iter.Seq2[Difference, error] {
 	return t.differences(ctx, from, to, collect(opts))
 }
 
@@ -210,7 +210,7 @@ func (t *Table) diff(
 	defer v.unpin()
 	defer d.Close()
 	out := Difference{KeyColumns: v.Schema.Columns[:v.Schema.Keys], Columns: columnsOf(v.Schema, cols)}
-	for sc.interrupted() == nil && d.Next() {
+	for left := o.limit; left != 0 && sc.interrupted() == nil && d.Next(); left-- {
 		out.encoded = d.Key()
 		if out.Key, err = v.Encoder.Decode(out.encoded); err != nil {
 			return fmt.Errorf("oribi: diff: table %q: %w", t.tab.Name(), err)
@@ -256,6 +256,7 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 		v.unpin()
 		return v, nil, nil, err
 	}
+	req.Descending = sc.o.order == descendingOrder
 	sc.skipDone(&req)
 	return v, v.Diff(req, mvcc.AsOf(to)), req.Columns, nil
 }

@@ -8,116 +8,77 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Each read has its own type of options, so passing an option that it does not support does not
-// compile. A nil option has no effect.
+// The options of reads are grouped by what they say: which state, which columns, which rows. Each
+// call has a type of its own for the options that it takes, the same for untyped rows, structs, and
+// transactions. An option that a call does not take does not compile. A nil option has no effect.
 type (
-	// GetOption is an option of Table.Get, GetCells, GetMany, GetManyCells and History: Columns,
-	// AsOf, AsOfTime, At, Latest.
+	// ReadOption says which state is read: AsOf, AsOfTime, At, Latest. It is an option of every
+	// read of a state that no transaction and no other argument says.
+	ReadOption interface {
+		GetOption
+		CursorOption
+		CountOption
+		read()
+	}
+
+	// ColumnsOption says which columns are read: Columns. It is an option of every read that
+	// returns rows, and the only one of Tx.Get, TxOf.Get, and Batch.Get.
+	ColumnsOption interface {
+		GetOption
+		CursorOption
+		RowsOption
+		columns()
+	}
+
+	// RangeOption says which rows are read or changed: From, To, Prefix, Where. It is an option of
+	// every read of several rows and of bulk calls.
+	RangeOption interface {
+		CursorOption
+		CountOption
+		RowsOption
+		BulkOption
+	}
+
+	// GetOption is an option of Get, GetCells, GetMany, GetManyCells, GetAs, History, and
+	// Table.Explain: each ReadOption and ColumnsOption.
 	GetOption interface {
 		option
 		get()
 	}
 
-	// ScanOption is an option of Table.Scan, which takes every option of a read.
+	// ScanOption is an option of Table.Scan, TableOf.Scan, and ScanAs: each RowsOption, ReadOption,
+	// and CountOption.
 	ScanOption interface {
 		option
 		scan()
 	}
 
-	// TypedScanOption is an option of TableOf.Scan and ScanAs: any option of Table.Scan except
-	// Columns.
-	TypedScanOption interface {
+	// RowsOption is an option of Tx.Scan, TxOf.Scan, and Diff, whose states are given: Desc,
+	// AnyOrder, Limit, and each ColumnsOption and RangeOption.
+	RowsOption interface {
 		ScanOption
-		typedScan()
+		rows()
 	}
 
-	// CountOption is an option of Table.Count: Where, From, To, Prefix, AsOf, AsOfTime, At, Latest,
-	// Workers, Explain.
-	CountOption interface {
-		TypedScanOption
-		AggregateOption
-		count()
-	}
-
-	// CursorOption is an option of Table.Cursor: Columns, Where, From, To, Prefix, AsOf, AsOfTime,
-	// At, Latest.
+	// CursorOption is an option of Cursor: each ReadOption, ColumnsOption, and RangeOption.
 	CursorOption interface {
 		option
 		cursor()
 	}
 
-	// TypedCursorOption is an option of TableOf.Cursor: any option of Table.Cursor except Columns.
-	TypedCursorOption interface {
-		CursorOption
-		typedCursor()
+	// CountOption is an option of Table.Count: Workers, Explain, and each ReadOption and
+	// RangeOption.
+	CountOption interface {
+		ScanOption
+		AggregateOption
+		count()
 	}
 
-	// WhereOption is an option of every read that selects rows by predicates: Where.
-	WhereOption interface {
-		CountOption
-		TypedCursorOption
-		TypedTxScanOption
-	}
-
-	// AggregateOption is an option of Table.Aggregate: GroupBy, GroupByPeriod, Top, and those of
-	// Table.Count.
+	// AggregateOption is an option of Table.Aggregate: GroupBy, GroupByPeriod, Top, and each
+	// CountOption.
 	AggregateOption interface {
 		option
 		aggregate()
-	}
-
-	// DiffOption is an option of Table.Diff: Columns, From, To, Prefix.
-	DiffOption interface {
-		option
-		diff()
-	}
-
-	// ReadOption is an option of every read of one state: AsOf, AsOfTime, At, Latest. It is the
-	// only option of reads of typed rows other than scans and diffs.
-	ReadOption interface {
-		GetOption
-		CountOption
-		TypedCursorOption
-		read()
-	}
-
-	// RangeOption is an option of every read of a key range: From, To, Prefix. It is the only
-	// option of TableOf.Diff.
-	RangeOption interface {
-		CountOption
-		TypedCursorOption
-		TypedTxScanOption
-		DiffOption
-		BulkOption
-	}
-
-	// RowsOption is an option of every scan that yields rows: Desc, AnyOrder, Limit.
-	RowsOption interface {
-		TypedTxScanOption
-	}
-
-	// TxScanOption is an option of Tx.Scan: Columns, Where, From, To, Prefix, Desc, AnyOrder,
-	// Limit. Table.Scan takes all of them.
-	TxScanOption interface {
-		ScanOption
-		txScan()
-	}
-
-	// TypedTxScanOption is an option of TxOf.Scan: any option of Tx.Scan except Columns.
-	TypedTxScanOption interface {
-		TxScanOption
-		TypedScanOption
-		typedTxScan()
-	}
-
-	// ColumnsOption is an option of every read of untyped rows: Columns. It is the only option of
-	// Batch.Get.
-	ColumnsOption interface {
-		GetOption
-		TxScanOption
-		CursorOption
-		DiffOption
-		columns()
 	}
 )
 
@@ -127,56 +88,42 @@ type option interface{ apply(*readOptions) }
 // The options by the calls that take them.
 type (
 	readOption    func(*readOptions) // all reads of a state
-	columnsOption func(*readOptions) // all reads of untyped rows
-	rangeOption   func(*readOptions) // scans, cursors, counts, aggregates, diffs
-	whereOption   func(*readOptions) // scans, cursors, counts, aggregates
-	rowsOption    func(*readOptions) // scans
+	columnsOption func(*readOptions) // all reads that return rows
+	rangeOption   func(*readOptions) // scans, cursors, counts, aggregates, diffs, bulk calls
+	rowsOption    func(*readOptions) // scans, diffs
+	countOption   func(*readOptions) // scans, counts, aggregates
 	groupOption   func(*readOptions) // aggregates
 )
 
 func (f readOption) apply(o *readOptions)    { f(o) }
 func (f columnsOption) apply(o *readOptions) { f(o) }
 func (f rangeOption) apply(o *readOptions)   { f(o) }
-func (f whereOption) apply(o *readOptions)   { f(o) }
 func (f rowsOption) apply(o *readOptions)    { f(o) }
+func (f countOption) apply(o *readOptions)   { f(o) }
 func (f groupOption) apply(o *readOptions)   { f(o) }
 
-func (readOption) get()          {}
-func (readOption) scan()         {}
-func (readOption) typedScan()    {}
-func (readOption) aggregate()    {}
-func (readOption) count()        {}
-func (readOption) read()         {}
-func (readOption) cursor()       {}
-func (readOption) typedCursor()  {}
-func (columnsOption) get()       {}
-func (columnsOption) scan()      {}
-func (columnsOption) diff()      {}
-func (columnsOption) columns()   {}
-func (columnsOption) cursor()    {}
-func (rangeOption) scan()        {}
-func (rangeOption) typedScan()   {}
-func (rangeOption) aggregate()   {}
-func (rangeOption) count()       {}
-func (rangeOption) diff()        {}
-func (rangeOption) cursor()      {}
-func (rangeOption) typedCursor() {}
-func (whereOption) scan()        {}
-func (whereOption) typedScan()   {}
-func (whereOption) aggregate()   {}
-func (whereOption) count()       {}
-func (whereOption) cursor()      {}
-func (whereOption) typedCursor() {}
-func (columnsOption) txScan()    {}
-func (rangeOption) txScan()      {}
-func (rangeOption) typedTxScan() {}
-func (whereOption) txScan()      {}
-func (whereOption) typedTxScan() {}
-func (rowsOption) txScan()       {}
-func (rowsOption) typedTxScan()  {}
-func (groupOption) aggregate()   {}
-func (rowsOption) scan()         {}
-func (rowsOption) typedScan()    {}
+func (readOption) get()        {}
+func (readOption) scan()       {}
+func (readOption) cursor()     {}
+func (readOption) count()      {}
+func (readOption) aggregate()  {}
+func (readOption) read()       {}
+func (columnsOption) get()     {}
+func (columnsOption) scan()    {}
+func (columnsOption) cursor()  {}
+func (columnsOption) rows()    {}
+func (columnsOption) columns() {}
+func (rangeOption) scan()      {}
+func (rangeOption) rows()      {}
+func (rangeOption) cursor()    {}
+func (rangeOption) count()     {}
+func (rangeOption) aggregate() {}
+func (rowsOption) scan()       {}
+func (rowsOption) rows()       {}
+func (countOption) scan()      {}
+func (countOption) count()     {}
+func (countOption) aggregate() {}
+func (groupOption) aggregate() {}
 
 // readOptions are the options of one read.
 type readOptions struct {
@@ -235,9 +182,11 @@ func collectInto[O option](o *readOptions, opts []O) {
 }
 
 // Columns chooses the columns to read, in the given order. Without names, a read returns no columns
-// and only finds out which rows exist. Without Columns, it returns all columns in schema order.
-// Errors of the read: ErrNoColumn for a name that the table does not have, ErrSchema for a name
-// given twice.
+// and only finds out which rows exist. Without Columns, it returns all columns in schema order. A
+// read of structs leaves the fields of other columns zero.
+//
+// Errors of the read: ErrNoColumn for a name that the table does not have; ErrSchema for a name
+// given twice, and for a column of which the struct has no field.
 func Columns(names ...string) ColumnsOption {
 	names = slices.Clone(names)
 	return columnsOption(func(o *readOptions) { o.columns, o.all = names, false })
@@ -287,10 +236,10 @@ func Latest() ReadOption {
 // predicates of all of them must be true. Without predicates, it selects all rows.
 //
 // Comparisons of the first key columns that must all be true bound the keys that are read, as From
-// and To do.
-func Where(predicates ...Predicate) WhereOption {
+// and To do. A diff returns a row if the predicates are true for it in either of the two states.
+func Where(predicates ...Predicate) RangeOption {
 	predicates = slices.Clone(predicates)
-	return whereOption(func(o *readOptions) { o.where = append(o.where, predicates...) })
+	return rangeOption(func(o *readOptions) { o.where = append(o.where, predicates...) })
 }
 
 // From begins a read at the first row whose key is not below key. key is a Go value for a key of
@@ -312,15 +261,16 @@ func To(key any) RangeOption { return rangeOption(func(o *readOptions) { o.upper
 // From and To narrow the range further.
 func Prefix(key any) RangeOption { return rangeOption(func(o *readOptions) { o.prefix = key }) }
 
-// Limit ends a scan after n rows. Limit(0) reads no rows; a negative n means no limit.
+// Limit ends a scan, or a diff, after n rows. Limit(0) reads no rows; a negative n means no limit.
 func Limit(n int64) RowsOption { return rowsOption(func(o *readOptions) { o.limit = n }) }
 
-// Desc makes a scan return rows in descending key order, from the last row of the range to the
-// first. From, To, and Prefix select the same rows as without it; Limit(n) takes the n last of
-// them. Of Desc and AnyOrder, the last one given counts.
+// Desc makes a scan or a diff return rows in descending key order, from the last row of the range
+// to the first. From, To, and Prefix select the same rows as without it; Limit(n) takes the n last
+// of them. Of Desc and AnyOrder, the last one given counts.
 func Desc() RowsOption { return rowsOption(func(o *readOptions) { o.order = descendingOrder }) }
 
-// AnyOrder lets a scan return rows in the cheapest order instead of key order.
+// AnyOrder lets a scan return rows in the cheapest order instead of key order. A diff returns them
+// in key order.
 func AnyOrder() RowsOption { return rowsOption(func(o *readOptions) { o.order = anyOrder }) }
 
 // GroupBy makes Table.Aggregate compute its aggregates for each group of rows that are equal in the

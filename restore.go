@@ -12,9 +12,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Truncate deletes all rows of the table at one timestamp. Earlier states stay readable as far as
-// the table's history goes. A row that another writer commits during the call either is deleted too
-// or has a later timestamp.
+// Truncate deletes all rows of the table, or those that From, To, Prefix, and Where select, at one
+// timestamp. Earlier states stay readable as far as the table's history goes. Unlike DeleteWhere,
+// it misses no row: one that another writer commits during the call either is deleted too or has a
+// later timestamp.
 //
 // The deletes are one write batch, in memory and in the log. If the table has more rows than a
 // write batch takes, Truncate changes nothing and returns ErrBatchTooLarge; a row takes about 80
@@ -27,7 +28,7 @@ import (
 // since the rows were read, they also wait while the rows are read again.
 //
 // Errors: ErrBatchTooLarge; the errors of Batch.Commit and Table.Scan.
-func (t *Table) Truncate(ctx context.Context, opts ...TruncateOption) (BulkResult, error) {
+func (t *Table) Truncate(ctx context.Context, opts ...BulkOption) (BulkResult, error) {
 	res, err := t.truncate(ctx, collectBulk(opts))
 	if err != nil {
 		err = callErr(fmt.Sprintf("truncate table %q", t.tab.Name()), err)
@@ -53,10 +54,11 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 	})
 }
 
-// RestoreTo changes the table's content back to its state at ts, in one write batch: it undoes
-// the changes and deletes since ts, and deletes the rows inserted since. Rows that did not change
-// are not touched. The states in between stay readable as far as the table's history goes, so
-// another RestoreTo can undo this one.
+// RestoreTo changes the table's content back to its state at ts, in one write batch: it undoes the
+// changes and deletes since ts, and deletes the rows inserted since. Rows that did not change are
+// not touched. From, To, Prefix, and Where select the rows to restore: those for which the
+// predicates are true now, or were true at ts. The states in between stay readable as far as the
+// table's history goes, so another RestoreTo can undo this one.
 //
 // The table keeps its present columns. A column that was dropped since ts does not return, and a
 // column that was added since gets the values that a read as of ts returns for it. Rows that have
@@ -73,7 +75,7 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 // Errors: ErrTooOld and ErrFuture as for AsOf(ts); ErrBatchTooLarge if more has changed since ts
 // than a write batch takes, and then nothing is changed; ErrConflict with Confirm; the errors of
 // Batch.Commit and Table.Diff.
-func (t *Table) RestoreTo(ctx context.Context, ts mvcc.Timestamp, opts ...TruncateOption) (BulkResult, error) {
+func (t *Table) RestoreTo(ctx context.Context, ts mvcc.Timestamp, opts ...BulkOption) (BulkResult, error) {
 	res, err := t.restore(ctx, ts, collectBulk(opts))
 	if err != nil {
 		err = callErr(fmt.Sprintf("restore table %q to %v", t.tab.Name(), ts), err)
@@ -114,7 +116,7 @@ func (r *restoring) differences(
 	ctx context.Context, each func(*Difference) (bool, error),
 ) (at mvcc.Timestamp, err error) {
 	at = max(r.ts, r.t.store.core.NewestOf(r.t.tab))
-	failed := r.t.diff(ctx, r.ts, at, collect[DiffOption](nil), r.done, func(d Difference, _ error) bool {
+	failed := r.t.diff(ctx, r.ts, at, r.o.read, r.done, func(d Difference, _ error) bool {
 		if d.Kind == Deleted && r.t.expiredAt(at, d.Columns, d.Before) {
 			return true // it would be absent again
 		}

@@ -259,6 +259,11 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 		v.Release()
 		return v, o, err
 	}
+	if sc.expired {
+		o.Filter = v.Gone(o.Filter)
+	} else {
+		o.Filter = v.Alive(o.Filter)
+	}
 	o.Limit, o.Keys, o.Descending = max(sc.o.limit, 0), sc.keys, sc.o.order == descendingOrder
 	sc.skipDone(&o)
 	return v, o, nil
@@ -290,8 +295,8 @@ func (s *pinnedScan) Close() error {
 	return err
 }
 
-// request resolves the names in the options by the schema of the read, and excludes the rows that
-// are expired as of it. The bounds of the result may be in the memory of b.
+// request resolves the names in the options by the schema of the read. The bounds of the result may
+// be in the memory of b.
 func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 	t, tableSchema := sc.t, v.TableSchema
 	if req.Columns, err = t.project(tableSchema, &sc.o); err != nil {
@@ -308,11 +313,6 @@ func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 	}
 	if len(sc.o.where) > 0 {
 		req.BoundByFilter(tableSchema.Schema, tableSchema.Encoder)
-	}
-	if sc.expired {
-		req.Filter = v.Gone(req.Filter)
-	} else {
-		req.Filter = v.Alive(req.Filter)
 	}
 	if sc.o.prefix == nil {
 		return req, nil

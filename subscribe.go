@@ -27,32 +27,16 @@ type CommittedBatch struct {
 	More      bool        // the next step has further changes of the same write batch
 }
 
-// SubscribeOption is an option of Store.Subscribe: OfTables, Until. A nil option has no effect.
-type SubscribeOption interface{ subscribe(*subscription) }
-
-type subscribeOption func(*subscription)
-
-func (o subscribeOption) subscribe(s *subscription) { o(s) }
-
-// OfTables makes Subscribe yield the changes of these tables only; without arguments, of none.
-func OfTables(tables ...*Table) SubscribeOption {
-	tables = append([]*Table{}, tables...)
-	return subscribeOption(func(s *subscription) { s.only = tables })
-}
-
-// Until makes Subscribe end after the write batches up to ts, which must not be ahead of the clock.
-func Until(ts mvcc.Timestamp) SubscribeOption {
-	return subscribeOption(func(s *subscription) { s.until, s.ends = ts, true })
-}
-
 // maxIdle is how long the history that a subscription has yet to read is pinned while its loop is
 // busy with a step.
 const maxIdle = 10 * time.Minute
 
-// Subscribe yields the write batches with timestamps above from, in the order of timestamps: first
-// those that were committed already, then each one when it becomes visible. None is left out, and
-// none comes twice. A program that remembers the timestamp of the last batch for which More is
-// false continues there with another Subscribe, also after a restart.
+// Subscribe yields the write batches with timestamps above from and up to until, in the order of
+// timestamps: first those that were committed already, then each one when it becomes visible. It
+// ends when all of them have been yielded; until must not be ahead of the clock, or be mvcc.Max for
+// a subscription without an end. With tables, it yields the changes of these tables only. No batch
+// is left out, and none comes twice. A program that remembers the timestamp of the last batch for
+// which More is false continues there with another Subscribe, also after a restart.
 //
 // A batch has one change for each row whose content it has changed, as Table.Diff would find it
 // immediately before and after: operations that change nothing do not appear, and several on one
@@ -65,22 +49,18 @@ const maxIdle = 10 * time.Minute
 // reads what it has missed from the history of the tables. Between two steps it pins that history,
 // for ten minutes at most; after that, a table may have dropped it, and the subscription ends with
 // ErrTooOld. To begin anew, take a Snapshot, read the tables At it, and subscribe from its
-// Timestamp. OfTables leaves out tables with a shorter history.
+// Timestamp. A subscription of some tables needs the history of these tables only.
 //
 // In a follower (Options.Follow) the loop calls Wait and Refresh for the next batches. In another
 // read-only store it ends after the newest batch. Otherwise it ends with break, or with an error:
-// ctx.Err(); ErrTooOld; ErrFuture if from or Until is ahead of the clock; ErrCorrupt; ErrPoisoned,
+// ctx.Err(); ErrTooOld; ErrFuture if from or until is ahead of the clock; ErrCorrupt; ErrPoisoned,
 // after the last visible batch; ErrClosed.
 func (s *Store) Subscribe(
-	ctx context.Context, from mvcc.Timestamp, opts ...SubscribeOption,
+	ctx context.Context, from, until mvcc.Timestamp, tables ...*Table,
 ) iter.Seq2[*CommittedBatch, error] {
 	return func(yield func(*CommittedBatch, error) bool) {
-		sub := &subscription{store: s, ctx: ctx, yield: yield, done: from}
-		for _, o := range opts {
-			if o != nil {
-				o.subscribe(sub)
-			}
-		}
+		sub := &subscription{store: s, ctx: ctx, yield: yield, only: slices.Clone(tables), done: from,
+			until: until, ends: until < mvcc.Max}
 		if err := sub.run(); err != nil && err != errLoopEnded {
 			yield(nil, callErr(fmt.Sprintf("subscription from %v", from), err))
 		}
@@ -105,7 +85,7 @@ type subscription struct {
 	store *Store
 	ctx   context.Context
 	yield func(*CommittedBatch, error) bool
-	only  []*Table // nil: all
+	only  []*Table // empty: all
 	until mvcc.Timestamp
 	ends  bool // at until
 
@@ -225,7 +205,7 @@ func (s *subscription) pin(ts mvcc.Timestamp) (*Snapshot, error) {
 // chosen returns the tables that exist now and whose changes are yielded.
 func (s *subscription) chosen() []*Table {
 	tables := s.store.sortedTables()
-	if s.only == nil {
+	if len(s.only) == 0 {
 		return tables
 	}
 	return slices.DeleteFunc(tables, func(t *Table) bool { return !slices.Contains(s.only, t) })

@@ -110,7 +110,7 @@ func (s *Store) record() (from mvcc.Timestamp, recorded bool, err error) {
 //
 // Errors: that of fn; those of Begin and Tx.Commit, except ErrConflict. If ctx ends after a
 // conflict, the error wraps both.
-func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) error {
+func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...CommitOption) error {
 	for attempt := 0; ; attempt++ {
 		err := s.update(ctx, fn, opts)
 		if !errors.Is(err, errTxConflict) {
@@ -124,7 +124,7 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption
 	}
 }
 
-func (s *Store) update(ctx context.Context, fn func(*Tx) error, opts []TxOption) error {
+func (s *Store) update(ctx context.Context, fn func(*Tx) error, opts []CommitOption) error {
 	tx, err := s.Begin(ctx)
 	if err != nil {
 		return err

@@ -11,14 +11,6 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// TxOption is an option of Tx.Commit and Store.Update: NoSync. A nil option has no effect.
-type TxOption interface {
-	CommitOption
-	tx()
-}
-
-func (noSync) tx() {}
-
 var (
 	// errTxConflict is the cause of an ErrConflict of a transaction.
 	errTxConflict = fmt.Errorf("changed by another writer since the transaction began: %w", fault.ErrConflict)
@@ -34,7 +26,7 @@ var (
 //
 // Errors: ErrConflict if what the transaction has read was changed by another writer since it
 // began; ErrTxEnded; the errors of Batch.Commit.
-func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
+func (tx *Tx) Commit(opts ...CommitOption) (mvcc.Timestamp, error) {
 	if tx.ended {
 		return 0, callErr("", ErrTxEnded)
 	}
@@ -50,12 +42,6 @@ func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 		return 0, err
 	}
 	defer s.leave()
-	commit := make([]CommitOption, 0, len(opts))
-	for _, o := range opts {
-		if o != nil {
-			commit = append(commit, o)
-		}
-	}
 	if !tx.reads.Empty() || tx.until < mvcc.Max {
 		tx.batch.check = tx.check
 	}
@@ -63,7 +49,7 @@ func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 		if err := tx.validate(); err != nil {
 			return 0, callErr("commit", err)
 		}
-		ts, err := tx.batch.Commit(tx.ctx, commit...)
+		ts, err := tx.batch.Commit(tx.ctx, opts...)
 		switch {
 		case err == nil:
 			return ts, nil

@@ -15,7 +15,7 @@ import (
 // Scan reads rows in key order, as Table.Scan does. What it reads is the range of keys up to the
 // last row that it yields, or the whole range if it yields all rows. Writes of the transaction that
 // come after the beginning of a scan may or may not appear in it.
-func (tx *Tx) Scan(t *Table, opts ...TxScanOption) *Scan {
+func (tx *Tx) Scan(t *Table, opts ...RowsOption) *Scan {
 	sc := tx.newScan(t)
 	collectInto(&sc.o, opts)
 	At(tx.snapshot).apply(&sc.o)

@@ -16,10 +16,11 @@ type TxOf[T any] struct {
 func (t *TableOf[T]) In(tx *Tx) TxOf[T] { return TxOf[T]{tx, t} }
 
 // Get reads a row, as Tx.Get does.
-func (t TxOf[T]) Get(key any) (T, error) {
+func (t TxOf[T]) Get(key any, opts ...ColumnsOption) (T, error) {
 	var row T
 	var b *bind.Binding
-	o := readOptions{fit: t.table.fit(&b)}
+	o := collect(opts)
+	o.fit = t.table.fit(&b, &o)
 	err := t.tx.get(t.table.Table, key, &o, func(_ *view, _ []int, cells [][]byte) error {
 		return t.table.read(b, &row, cells)
 	})
@@ -27,7 +28,7 @@ func (t TxOf[T]) Get(key any) (T, error) {
 }
 
 // Scan reads rows in key order, as Tx.Scan does.
-func (t TxOf[T]) Scan(opts ...TypedTxScanOption) iter.Seq2[T, error] {
+func (t TxOf[T]) Scan(opts ...RowsOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		sc := t.tx.newScan(t.table.Table)
 		collectInto(&sc.o, opts)

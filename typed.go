@@ -326,7 +326,7 @@ func (p *tableOps) reserveValues(n int) {
 }
 
 // Get reads one row, as Table.Get does.
-func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, error) {
+func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...GetOption) (T, error) {
 	for tries := 0; ; tries++ {
 		row, err := t.get(ctx, key, opts)
 		if err == nil || !restarts(ctx, t.Table, opts, err, tries) {
@@ -335,7 +335,7 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 	}
 }
 
-func (t *TableOf[T]) get(ctx context.Context, key any, opts []ReadOption) (T, error) {
+func (t *TableOf[T]) get(ctx context.Context, key any, opts []GetOption) (T, error) {
 	var row T
 	k := keyReads.Get().(*keyRead)
 	defer k.release()
@@ -345,7 +345,7 @@ func (t *TableOf[T]) get(ctx context.Context, key any, opts []ReadOption) (T, er
 		return row, err
 	}
 	defer t.Table.done(&v)
-	b, err := t.bind(v.TableSchema)
+	b, err := t.bindRead(v.TableSchema, k.o.all, k.o.columns)
 	if err != nil {
 		return row, callErr("", err)
 	}
@@ -378,7 +378,7 @@ func (t *TableOf[T]) rowOf(b *bind.Binding, cells [][]byte) (*T, error) {
 // GetAs reads one row into a T, as Table.Get does. T may have fields for any columns of the table,
 // and GetAs reads only these. Errors: ErrSchema for a struct that does not fit the table; the
 // errors of Table.Get.
-func GetAs[T any](ctx context.Context, t *Table, key any, opts ...ReadOption) (T, error) {
+func GetAs[T any](ctx context.Context, t *Table, key any, opts ...GetOption) (T, error) {
 	view, err := viewOf[T](t)
 	if err != nil {
 		var none T
@@ -389,10 +389,10 @@ func GetAs[T any](ctx context.Context, t *Table, key any, opts ...ReadOption) (T
 
 // GetMany reads rows by keys under one snapshot, as Table.GetMany does. Row i of the result is that
 // of keys[i], nil if there is none.
-func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]*T, error) {
+func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...GetOption) ([]*T, error) {
 	var b *bind.Binding
 	o := collect(opts)
-	o.fit = t.fit(&b)
+	o.fit = t.fit(&b, &o)
 	rows := make([]*T, len(keys))
 	var few [fewCells][]byte
 	cells := few[:0]
@@ -410,10 +410,28 @@ func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...ReadOption
 	return rows, nil
 }
 
-// fit returns a function that chooses the columns of the fields and sets b to how they are read.
-func (t *TableOf[T]) fit(b **bind.Binding) func(*tablet.TableSchema) ([]int, error) {
+// bindRead is bind for a read of all columns or of some.
+func (t *TableOf[T]) bindRead(tableSchema *tablet.TableSchema, all bool, names []string) (*bind.Binding, error) {
+	b, err := t.bind(tableSchema)
+	if err != nil || all {
+		return b, err
+	}
+	cols, err := t.Table.indexes(tableSchema, names)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = b.Choose(cols); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.rows.Type, err)
+	}
+	return b, nil
+}
+
+// fit returns a function that chooses the columns of a read with options o and sets b to how they are
+// read.
+func (t *TableOf[T]) fit(b **bind.Binding, o *readOptions) func(*tablet.TableSchema) ([]int, error) {
+	all, names := o.all, o.columns
 	return func(tableSchema *tablet.TableSchema) (columns []int, err error) {
-		if *b, err = t.bind(tableSchema); err != nil {
+		if *b, err = t.bindRead(tableSchema, all, names); err != nil {
 			return nil, err
 		}
 		return (*b).Columns, nil
@@ -421,7 +439,7 @@ func (t *TableOf[T]) fit(b **bind.Binding) func(*tablet.TableSchema) ([]int, err
 }
 
 // Scan reads rows, as Table.Scan does, with the columns of the struct.
-func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq2[T, error] {
+func (t *TableOf[T]) Scan(ctx context.Context, opts ...ScanOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		sc := &Scan{t: t.Table, ctx: ctx, rows: true}
 		collectInto(&sc.o, opts)
@@ -435,7 +453,7 @@ func (t *TableOf[T]) scan(sc *Scan, yield func(T, error) bool) {
 	var cells [][]byte
 	var zero T
 	row := new(T) // each row in turn
-	sc.o.fit = t.fit(&bound)
+	sc.o.fit = t.fit(&bound, &sc.o)
 	for b, err := range sc.Batches() {
 		if err != nil {
 			yield(zero, err)
@@ -466,7 +484,7 @@ func (t *TableOf[T]) scan(sc *Scan, yield func(T, error) bool) {
 // ScanAs reads rows as values of type T, as Table.Scan does. T may have fields for any columns of
 // the table, and ScanAs reads only these. Errors come with the first step or any later one:
 // ErrSchema for a struct that does not fit the table; the errors of Table.Scan.
-func ScanAs[T any](ctx context.Context, t *Table, opts ...TypedScanOption) iter.Seq2[T, error] {
+func ScanAs[T any](ctx context.Context, t *Table, opts ...ScanOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		view, err := viewOf[T](t)
 		if err != nil {
@@ -488,11 +506,11 @@ type VersionOf[T any] struct {
 // History reads the versions of one row, newest first, as Table.History does: one for each
 // timestamp at which a column of the struct changed. With AsOf or At it returns no newer versions
 // than those.
-func (t *TableOf[T]) History(ctx context.Context, key any, opts ...ReadOption) iter.Seq2[VersionOf[T], error] {
+func (t *TableOf[T]) History(ctx context.Context, key any, opts ...GetOption) iter.Seq2[VersionOf[T], error] {
 	return func(yield func(VersionOf[T], error) bool) {
 		var b *bind.Binding
 		o := collect(opts)
-		o.fit = t.fit(&b)
+		o.fit = t.fit(&b, &o)
 		for v, err := range t.Table.versions(ctx, key, o) {
 			out := VersionOf[T]{Timestamp: v.Timestamp, Kind: v.Kind}
 			if err == nil {
@@ -517,14 +535,14 @@ type DifferenceOf[T any] struct {
 }
 
 // Diff reads the rows for which a column of the struct differs between the states AsOf(from) and
-// AsOf(to), in key order, as Table.Diff does.
+// AsOf(to), as Table.Diff does.
 func (t *TableOf[T]) Diff(
-	ctx context.Context, from, to mvcc.Timestamp, opts ...RangeOption,
+	ctx context.Context, from, to mvcc.Timestamp, opts ...RowsOption,
 ) iter.Seq2[DifferenceOf[T], error] {
 	return func(yield func(DifferenceOf[T], error) bool) {
 		var b *bind.Binding
 		o := collect(opts)
-		o.fit = t.fit(&b)
+		o.fit = t.fit(&b, &o)
 		for d, err := range t.Table.differences(ctx, from, to, o) {
 			out := DifferenceOf[T]{Kind: d.Kind}
 			if err == nil {

@@ -100,14 +100,20 @@ func (t *Table) project(tableSchema *tablet.TableSchema, o *readOptions) ([]int,
 	if o.all {
 		return tableSchema.All, nil
 	}
-	cols, err := tableSchema.Schema.Project(o.columns)
+	cols, err := t.indexes(tableSchema, o.columns)
+	return cols, callErr("", err)
+}
+
+// indexes returns the indexes of columns. Errors: ErrNoColumn, ErrSchema, as of Columns.
+func (t *Table) indexes(tableSchema *tablet.TableSchema, names []string) ([]int, error) {
+	cols, err := tableSchema.Schema.Project(names)
 	for i := range cols {
 		if err == nil && slices.Contains(cols[:i], cols[i]) {
-			err = fmt.Errorf("column %q appears twice: %w", o.columns[i], fault.ErrSchema)
+			err = fmt.Errorf("column %q appears twice: %w", names[i], fault.ErrSchema)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
+		return nil, fmt.Errorf("table %q: %w", t.tab.Name(), err)
 	}
 	return cols, nil
 }

@@ -25,7 +25,7 @@ func Workers(n int) CountOption {
 	if n < 1 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	return whereOption(func(o *readOptions) {
+	return countOption(func(o *readOptions) {
 		if o.workers = n; o.order != descendingOrder {
 			o.order = anyOrder
 		}

@@ -125,7 +125,7 @@ func judgedTable(t *testing.T) *oribi.Table {
 	table := must.Get(store.CreateTable("t", s))(t)
 	fillRandom(t, store, table, 3000, 11)
 	must.Get(table.UpdateWhere(context.Background(), oribi.Row{"when": time.UnixMicro(1_700_000_000_123_456)},
-		oribi.NotNull("when"), oribi.InPieces()))(t)
+		oribi.Where(oribi.NotNull("when")), oribi.InPieces()))(t)
 	return table
 }
 

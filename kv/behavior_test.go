@@ -58,7 +58,7 @@ func (tx subjectTx) Commit() error {
 }
 
 func (tx subjectTx) Scan(r kvtest.Range, fn func(key, value []byte) bool) error {
-	opts := []oribi.TypedTxScanOption{oribi.From(r.From), oribi.Prefix([]byte(r.Prefix))}
+	opts := []oribi.RowsOption{oribi.From(r.From), oribi.Prefix([]byte(r.Prefix))}
 	if r.To != "" {
 		opts = append(opts, oribi.To([]byte(r.To)))
 	}

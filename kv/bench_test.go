@@ -36,7 +36,7 @@ func BenchmarkScan(b *testing.B) {
 		}
 		return tx
 	}
-	in := func(tx *kv.Tx) func(...oribi.TypedTxScanOption) iter.Seq2[kv.Pair, error] { return tx.Bucket("b").Scan }
+	in := func(tx *kv.Tx) func(...oribi.RowsOption) iter.Seq2[kv.Pair, error] { return tx.Bucket("b").Scan }
 	for _, s := range []struct {
 		name string
 		tx   *kv.Tx // nil: none
@@ -44,7 +44,7 @@ func BenchmarkScan(b *testing.B) {
 		for _, direction := range []string{"forward", "backward"} {
 			b.Run(fmt.Sprintf("tx=%s/direction=%s", s.name, direction), func(b *testing.B) {
 				for b.Loop() {
-					var opts []oribi.TypedTxScanOption
+					var opts []oribi.RowsOption
 					if direction == "backward" {
 						opts = append(opts, oribi.Desc())
 					}

@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi"
@@ -58,13 +59,15 @@ func (b *Bucket) Has(ctx context.Context, key []byte, opts ...oribi.ReadOption) 
 // Put sets the value of a key. Without oribi.NoSync, it is durable when Put returns. ts is the
 // timestamp of the commit: a read with oribi.AsOf(ts) sees the value from then on. Errors: ErrRow
 // for a key or value that is too long; the errors of Batch.Commit.
-func (b *Bucket) Put(ctx context.Context, key, value []byte, opts ...oribi.TxOption) (ts mvcc.Timestamp, err error) {
+func (b *Bucket) Put(
+	ctx context.Context, key, value []byte, opts ...oribi.CommitOption,
+) (ts mvcc.Timestamp, err error) {
 	return b.write(ctx, oribi.OpUpsert, [][]byte{notNil(key), notNil(value), nil}, opts)
 }
 
 // Delete removes a key, if it exists. Durability and ts are as for Put. Errors: the errors of
 // Batch.Commit.
-func (b *Bucket) Delete(ctx context.Context, key []byte, opts ...oribi.TxOption) (ts mvcc.Timestamp, err error) {
+func (b *Bucket) Delete(ctx context.Context, key []byte, opts ...oribi.CommitOption) (ts mvcc.Timestamp, err error) {
 	return b.write(ctx, oribi.OpDeleteIgnore, [][]byte{notNil(key), nil, nil}, opts)
 }
 
@@ -72,7 +75,7 @@ func (b *Bucket) Delete(ctx context.Context, key []byte, opts ...oribi.TxOption)
 const keptBytes = 64 << 10
 
 func (b *Bucket) write(
-	ctx context.Context, op oribi.Op, cells [][]byte, opts []oribi.TxOption,
+	ctx context.Context, op oribi.Op, cells [][]byte, opts []oribi.CommitOption,
 ) (mvcc.Timestamp, error) {
 	var few [2]oribi.CommitOption
 	commit := few[:0]
@@ -94,33 +97,22 @@ func (b *Bucket) write(
 }
 
 // Scan reads keys and their values, in the order of keys unless oribi.Desc or AnyOrder is given. It
-// takes the options of Table.Scan except Columns: From, To, and Prefix, with a []byte or a string;
-// Desc; Limit; AsOf and At; Where, with the columns key and value; and others. All rows are of one
-// state: the newest at the first step, whatever is written during the scan.
+// takes the options of Table.Scan, of which Columns has no effect: From, To, and Prefix, with a
+// []byte or a string; Desc; Limit; AsOf and At; Where, with the columns key and value; and others.
+// All rows are of one state: the newest at the first step, whatever is written during the scan.
 //
 // An error comes as the last step. Errors: the errors of Table.Scan.
-func (b *Bucket) Scan(ctx context.Context, opts ...oribi.TypedScanOption) iter.Seq2[Pair, error] {
+func (b *Bucket) Scan(ctx context.Context, opts ...oribi.ScanOption) iter.Seq2[Pair, error] {
 	return pairs(b.scan(ctx, bothParts, opts))
 }
 
 // Keys is like Scan but reads only the keys.
-func (b *Bucket) Keys(ctx context.Context, opts ...oribi.TypedScanOption) iter.Seq2[[]byte, error] {
+func (b *Bucket) Keys(ctx context.Context, opts ...oribi.ScanOption) iter.Seq2[[]byte, error] {
 	return keys(b.scan(ctx, onlyKey, opts))
 }
 
-func (b *Bucket) scan(ctx context.Context, columns oribi.ScanOption, opts []oribi.TypedScanOption) *oribi.Scan {
-	return b.t.Scan(ctx, withOptions(opts, columns)...)
-}
-
-// withOptions returns first and then the options of a call, as options of the table's method that
-// the call uses. Every Option is also of the type Wide.
-func withOptions[Wide, Option any](opts []Option, first ...Wide) []Wide {
-	all := append(make([]Wide, 0, len(first)+len(opts)), first...)
-	for _, o := range opts {
-		wide, _ := any(o).(Wide) // nil for nil, which has no effect
-		all = append(all, wide)
-	}
-	return all
+func (b *Bucket) scan(ctx context.Context, columns oribi.ColumnsOption, opts []oribi.ScanOption) *oribi.Scan {
+	return b.t.Scan(ctx, append(slices.Clip(opts), columns)...)
 }
 
 // pairs runs a scan of bothParts.
@@ -166,7 +158,10 @@ type Version struct {
 //
 // An error comes as the only step: ErrNotFound if there is no version; the errors of Table.History.
 func (b *Bucket) History(ctx context.Context, key []byte, opts ...oribi.ReadOption) iter.Seq2[Version, error] {
-	all := withOptions[oribi.GetOption](opts, oribi.Columns("value", "expires"))
+	all := []oribi.GetOption{oribi.Columns("value", "expires")}
+	for _, o := range opts {
+		all = append(all, o)
+	}
 	return withoutExpiry(func(yield func(Version, error) bool) {
 		for row, err := range b.t.History(ctx, notNil(key), all...) {
 			v := Version{Timestamp: row.Timestamp, Deleted: row.Kind == oribi.Deleted}

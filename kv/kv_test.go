@@ -387,7 +387,7 @@ func checkScan(
 ) {
 	t.Helper()
 	from, to, limit := key(), key(), rng.Int64N(70)
-	opts := []oribi.TypedScanOption{oribi.AsOf(ts), oribi.From(from), oribi.To([]byte(to)), oribi.Limit(limit)}
+	opts := []oribi.ScanOption{oribi.AsOf(ts), oribi.From(from), oribi.To([]byte(to)), oribi.Limit(limit)}
 	var want, wantKeys []string
 	list := slices.Sorted(maps.Keys(state))
 	if rng.IntN(2) == 0 {

@@ -20,7 +20,7 @@ import (
 // microseconds. Errors: an error for a ttl of less than a microsecond; the errors of Put and
 // Table.Alter.
 func (b *Bucket) PutTTL(
-	ctx context.Context, key, value []byte, ttl time.Duration, opts ...oribi.TxOption,
+	ctx context.Context, key, value []byte, ttl time.Duration, opts ...oribi.CommitOption,
 ) (ts mvcc.Timestamp, err error) {
 	if err := b.expire(ctx); err != nil {
 		return 0, err

@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/mvcc"
@@ -28,13 +29,13 @@ type Tx struct {
 // repeat. If fn returns an error or panics, nothing is changed.
 //
 // Errors: the error that fn returns; the errors of Begin and Tx.Commit, except ErrConflict.
-func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...oribi.TxOption) error {
+func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...oribi.CommitOption) error {
 	return db.store.Update(ctx, func(rows *oribi.Tx) error { return fn(&Tx{db: db, ctx: ctx, rows: rows}) }, opts...)
 }
 
 // Batch is Update, under the name that bbolt has for updates from many goroutines at once. Here the
 // commits of concurrent updates share their syncs anyway.
-func (db *DB) Batch(ctx context.Context, fn func(*Tx) error, opts ...oribi.TxOption) error {
+func (db *DB) Batch(ctx context.Context, fn func(*Tx) error, opts ...oribi.CommitOption) error {
 	return db.Update(ctx, fn, opts...)
 }
 
@@ -105,7 +106,7 @@ func (tx *Tx) Tables() *oribi.Tx { return tx.rows }
 // Without oribi.NoSync, they are durable then. A transaction that only reads ends; its timestamp is
 // the timestamp of the state that it has read. Errors: ErrConflict; ErrTxEnded; the errors of
 // oribi.Tx.Commit.
-func (tx *Tx) Commit(opts ...oribi.TxOption) (mvcc.Timestamp, error) {
+func (tx *Tx) Commit(opts ...oribi.CommitOption) (mvcc.Timestamp, error) {
 	if tx.rows != nil {
 		return tx.rows.Commit(opts...)
 	}
@@ -212,7 +213,7 @@ func (b TxBucket) write(op oribi.Op, cells [][]byte) error {
 // except Columns: From, To, and Prefix, with a []byte or a string; Desc; Limit; and Where. Writes
 // of the transaction that come after the beginning of a scan may or may not appear in it. An error
 // comes as the last step. Errors: the errors of oribi.Tx.Scan.
-func (b TxBucket) Scan(opts ...oribi.TypedTxScanOption) iter.Seq2[Pair, error] {
+func (b TxBucket) Scan(opts ...oribi.RowsOption) iter.Seq2[Pair, error] {
 	sc, err := b.scan(bothParts, opts)
 	if err != nil {
 		return func(yield func(Pair, error) bool) { yield(Pair{}, err) }
@@ -221,7 +222,7 @@ func (b TxBucket) Scan(opts ...oribi.TypedTxScanOption) iter.Seq2[Pair, error] {
 }
 
 // Keys is like Scan but reads only the keys.
-func (b TxBucket) Keys(opts ...oribi.TypedTxScanOption) iter.Seq2[[]byte, error] {
+func (b TxBucket) Keys(opts ...oribi.RowsOption) iter.Seq2[[]byte, error] {
 	sc, err := b.scan(onlyKey, opts)
 	if err != nil {
 		return func(yield func([]byte, error) bool) { yield(nil, err) }
@@ -229,12 +230,16 @@ func (b TxBucket) Keys(opts ...oribi.TypedTxScanOption) iter.Seq2[[]byte, error]
 	return keys(sc)
 }
 
-func (b TxBucket) scan(columns oribi.ColumnsOption, opts []oribi.TypedTxScanOption) (*oribi.Scan, error) {
+func (b TxBucket) scan(columns oribi.ColumnsOption, opts []oribi.RowsOption) (*oribi.Scan, error) {
 	if err := b.ready(); err != nil {
 		return nil, err
 	}
 	if b.tx.rows != nil {
-		return b.tx.rows.Scan(b.t, withOptions[oribi.TxScanOption](opts, columns)...), nil
+		return b.tx.rows.Scan(b.t, append(slices.Clip(opts), oribi.RowsOption(columns))...), nil
 	}
-	return b.t.Scan(b.tx.ctx, withOptions[oribi.ScanOption](opts, columns, b.tx.at)...), nil
+	all := make([]oribi.ScanOption, 0, len(opts)+2)
+	for _, o := range opts {
+		all = append(all, o)
+	}
+	return b.t.Scan(b.tx.ctx, append(all, columns, b.tx.at)...), nil
 }

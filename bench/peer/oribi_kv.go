@@ -91,7 +91,7 @@ func (o *oribiKV) get(key []byte, use func(value []byte) error) (found bool, err
 }
 
 func (o *oribiKV) scan(from []byte, most int, use func(key, value []byte) (bool, error)) error {
-	opts := make([]oribi.TypedScanOption, 0, 2)
+	opts := make([]oribi.ScanOption, 0, 2)
 	if from != nil {
 		opts = append(opts, oribi.From(from))
 	}

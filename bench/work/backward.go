@@ -135,7 +135,7 @@ func (c directionCase) scanner(
 	env *harness.Env, store *oribi.Store,
 ) (func(from, to int64) iter.Seq2[int64, error], error) {
 	ctx := context.Background()
-	var shared []oribi.TypedScanOption
+	var shared []oribi.ScanOption
 	if c.back {
 		shared = append(shared, oribi.Desc())
 	}
@@ -147,7 +147,7 @@ func (c directionCase) scanner(
 		shared = append(shared, oribi.AsOf(mvcc.Timestamp(ts)))
 	}
 	// A short scan has one bound and a limit, as a program has that reads the next rows of a list.
-	bounds := func(from, to any) []oribi.TypedScanOption {
+	bounds := func(from, to any) []oribi.ScanOption {
 		switch {
 		case !c.short:
 			return shared
@@ -169,7 +169,7 @@ func (c directionCase) scanner(
 
 func pairKey(k int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(k)) }
 
-func pairNumbers(ctx context.Context, b *kv.Bucket, o []oribi.TypedScanOption) iter.Seq2[int64, error] {
+func pairNumbers(ctx context.Context, b *kv.Bucket, o []oribi.ScanOption) iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		for p, err := range b.Scan(ctx, o...) {
 			v := int64(0)
@@ -183,7 +183,7 @@ func pairNumbers(ctx context.Context, b *kv.Bucket, o []oribi.TypedScanOption) i
 	}
 }
 
-func rowNumbers(ctx context.Context, t *oribi.Table, o []oribi.TypedScanOption) iter.Seq2[int64, error] {
+func rowNumbers(ctx context.Context, t *oribi.Table, o []oribi.ScanOption) iter.Seq2[int64, error] {
 	options := make([]oribi.ScanOption, len(o))
 	for i, opt := range o {
 		options[i] = opt

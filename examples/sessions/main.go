@@ -94,13 +94,14 @@ func (s *Sessions) Renew(ctx context.Context, token [16]byte) error {
 
 // EndAll ends all sessions of a user and returns how many there were.
 func (s *Sessions) EndAll(ctx context.Context, user string) (int64, error) {
-	res, err := s.rows.Table.DeleteWhere(ctx, oribi.Eq("user", user))
+	res, err := s.rows.Table.DeleteWhere(ctx, oribi.Where(oribi.Eq("user", user)))
 	return res.Rows, err
 }
 
 // Sweep deletes expired sessions, however many. A session that is renewed while Sweep runs stays.
 func (s *Sessions) Sweep(ctx context.Context) (int64, error) {
-	res, err := s.rows.Table.DeleteWhere(ctx, oribi.Le("expires", s.now().Truncate(time.Microsecond)), oribi.InPieces())
+	res, err := s.rows.Table.DeleteWhere(ctx, oribi.InPieces(),
+		oribi.Where(oribi.Le("expires", s.now().Truncate(time.Microsecond))))
 	return res.Rows, err
 }
 

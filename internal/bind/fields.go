@@ -59,6 +59,20 @@ func (rt *RowType) Bind(s *schema.Schema, column func(i int) (int, error)) (*Bin
 	return b, nil
 }
 
+// Choose returns the part of b with the columns of the given indexes, in that order. Errors:
+// ErrSchema for a column that has no field.
+func (b *Binding) Choose(columns []int) (*Binding, error) {
+	part := &Binding{Schema: b.Schema, Columns: columns}
+	for _, col := range columns {
+		i := slices.Index(b.Columns, col)
+		if i < 0 {
+			return nil, fmt.Errorf("column %q has no field: %w", b.Schema.Columns[col].Name, fault.ErrSchema)
+		}
+		part.Fields = append(part.Fields, b.Fields[i])
+	}
+	return part, nil
+}
+
 // Read sets row, an addressable struct, from the cells of b.Columns. Errors: ErrSchema for a value
 // that its field cannot contain, naming the column.
 func (b *Binding) Read(row reflect.Value, cells [][]byte) error {

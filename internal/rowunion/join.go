@@ -7,13 +7,15 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Join iterates over the keys of two scans of the same columns, as of two timestamps, in key order.
+// Join iterates over the keys of two scans of the same columns, as of two timestamps, in key order,
+// which may descend.
 //
 // To find what has changed, both scans return the rows with changes between the timestamps. If one of
 // them sees a copy of a row as a ghost, then either the row does not exist in that scan, or it is
 // live in another set of rows, where it was changed between the two timestamps as well.
 type Join struct {
 	before, after side
+	descending    bool
 	key           []byte
 	old, new      [][]byte
 	err           error
@@ -28,11 +30,12 @@ type side struct {
 	cells [][]byte
 }
 
-// NewJoin joins two iterators in ascending order that return columns columns, and keys. Close closes
-// them.
-func NewJoin(before, after scan.Iterator, columns int) *Join {
+// NewJoin joins the iterators of two requests of the same columns and keys in the same order. Close
+// closes them.
+func NewJoin(r *scan.Request, before, after scan.Iterator) *Join {
+	columns := len(r.Columns())
 	return &Join{before: side{it: before, cells: make([][]byte, columns)},
-		after: side{it: after, cells: make([][]byte, columns)}}
+		after: side{it: after, cells: make([][]byte, columns)}, descending: r.Descending()}
 }
 
 // Next advances to the next key of either scan, and reports whether there is one.
@@ -53,7 +56,9 @@ func (j *Join) Next() bool {
 	case a.b == nil:
 		order = -1
 	default:
-		order = bytes.Compare(b.keys[b.row], a.keys[a.row])
+		if order = bytes.Compare(b.keys[b.row], a.keys[a.row]); j.descending {
+			order = -order
+		}
 	}
 	if order <= 0 {
 		j.key, j.old = b.take()

@@ -69,7 +69,7 @@ func (u Union) Scan(r *scan.Request, ordered bool) scan.Iterator {
 }
 
 // Changed returns the rows with changes that to sees and from does not, as of both. begin and end are
-// the requests as of from and to. They have the same columns and bounds, and ask for keys.
+// the requests as of from and to. They have the same columns, bounds, and order, and ask for keys.
 //
 // A rowset whose statistics show no such change is not opened; a window without one is not read.
 // Both scans read the same deltas, so they omit the same unchanged rows. The Join keeps two batches in
@@ -91,12 +91,12 @@ func (u Union) Changed(from, to mvcc.Snapshot, begin, end *scan.Request) *Join {
 		var mems []*MemIterator
 		for _, mem := range u.Mems {
 			if !from.Sees(mem.MaxTimestamp()) {
-				it := mem.NewIterator(r.Snapshot(), lower, upper, false)
+				it := mem.NewIterator(r.Snapshot(), lower, upper, r.Descending())
 				it.ChangedIn(from, to)
 				mems = append(mems, NewMemIterator(u.Format, it, r))
 			}
 		}
 		return InOrder(r, sets, mems, open)
 	}
-	return NewJoin(as(begin), as(end), len(begin.Columns()))
+	return NewJoin(begin, as(begin), as(end))
 }

@@ -167,7 +167,7 @@ func TestAutoIncrementColumnsAreValidated(t *testing.T) {
 		b := store.NewBatch()
 		b.Insert(table, oribi.Row{"host": "left out?"})
 		c.add(b)
-		_, err := b.Commit(ctx, oribi.AllowPartial)
+		_, err := b.CommitPartial(ctx)
 		var re *oribi.RowError
 		if c.refused && (!errors.As(err, &re) || re.Row != 1) || !c.refused && err != nil {
 			t.Errorf("%s: %v", c.name, err)

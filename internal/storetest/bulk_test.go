@@ -109,7 +109,7 @@ func TestBulkCallsRefuseOversizedBatches(t *testing.T) {
 		"out of range":      {oribi.Row{"v": 128}, nil, oribi.ErrSchema, `column "v": 128 is out of range`},
 		"too long": {oribi.Row{"s": strings.Repeat("x", 65<<10)}, nil, oribi.ErrSchema,
 			`column "s": 66560 bytes, limit 65536 (Options.CellLimit)`},
-		"a predicate": {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.Eq("w", 1)}, oribi.ErrNoColumn, `column "w"`},
+		"a predicate": {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.Where(oribi.Eq("w", 1))}, oribi.ErrNoColumn, `column "w"`},
 		"a bound":     {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.From("text")}, oribi.ErrRow, `column "k"`},
 	} {
 		res, err := table.UpdateWhere(ctx, c.set, c.opts...)
@@ -162,7 +162,7 @@ func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
 	if store.Visible() != at {
 		t.Fatal("a call that was too large has changed something")
 	}
-	res, err := table.UpdateWhere(afterCommit{ctx, store, at}, oribi.Row{"v": 2}, oribi.InPieces(), oribi.Ne("v", 2))
+	res, err := table.UpdateWhere(afterCommit{ctx, store, at}, oribi.Row{"v": 2}, oribi.InPieces(), oribi.Where(oribi.Ne("v", 2)))
 	if !errors.Is(err, context.Canceled) || res.Rows == 0 || res.Rows == rows || res.Next == nil {
 		t.Fatalf("canceled after the first piece: %+v, %v", res, err)
 	}
@@ -173,7 +173,7 @@ func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
 	if n, err := table.Count(ctx, oribi.Where(oribi.Eq("v", 2))); n != res.Rows || err != nil {
 		t.Fatalf("%d rows are updated, want %d, %v", n, res.Rows, err)
 	}
-	rest, err := table.UpdateWhere(ctx, oribi.Row{"v": 2}, oribi.InPieces(), oribi.Ne("v", 2), oribi.From(res.Next))
+	rest, err := table.UpdateWhere(ctx, oribi.Row{"v": 2}, oribi.InPieces(), oribi.Where(oribi.Ne("v", 2)), oribi.From(res.Next))
 	if err != nil || res.Rows+rest.Rows != rows || rest.Next != nil {
 		t.Fatalf("resumed: %d and %d rows, %v", res.Rows, rest.Rows, err)
 	}
@@ -291,10 +291,10 @@ func TestBulkCallsWithConcurrentWriters(t *testing.T) {
 		switch round % 4 {
 		case 0:
 			what = "update"
-			res, err = table.UpdateWhere(ctx, oribi.Row{"v": 100 + round}, oribi.Eq("v", x))
+			res, err = table.UpdateWhere(ctx, oribi.Row{"v": 100 + round}, oribi.Where(oribi.Eq("v", x)))
 		case 1:
 			what = "delete"
-			res, err = table.DeleteWhere(ctx, oribi.Eq("v", x))
+			res, err = table.DeleteWhere(ctx, oribi.Where(oribi.Eq("v", x)))
 		case 2:
 			what = "restore"
 			res, err = table.RestoreTo(ctx, since-min(since-1, mvcc.Timestamp(rng.IntN(50))))
@@ -427,23 +427,23 @@ func TestBulkCallsChangeNoMoreRowsThanConfirmed(t *testing.T) {
 	var first mvcc.Timestamp
 	calls := map[string]struct {
 		rows int64 // that the call would change, of 30
-		do   func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error)
+		do   func(table *oribi.Table, opts ...oribi.BulkOption) (oribi.BulkResult, error)
 	}{
-		"update": {10, func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error) {
-			return table.UpdateWhere(ctx, oribi.Row{"v": 9}, bulkOptions(opts, oribi.Eq("v", 1))...)
+		"update": {10, func(table *oribi.Table, opts ...oribi.BulkOption) (oribi.BulkResult, error) {
+			return table.UpdateWhere(ctx, oribi.Row{"v": 9}, append(opts, oribi.Where(oribi.Eq("v", 1)))...)
 		}},
-		"delete": {10, func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error) {
-			return table.DeleteWhere(ctx, bulkOptions(opts, oribi.Eq("v", 1))...)
+		"delete": {10, func(table *oribi.Table, opts ...oribi.BulkOption) (oribi.BulkResult, error) {
+			return table.DeleteWhere(ctx, append(opts, oribi.Where(oribi.Eq("v", 1)))...)
 		}},
-		"truncate": {30, func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error) {
+		"truncate": {30, func(table *oribi.Table, opts ...oribi.BulkOption) (oribi.BulkResult, error) {
 			return table.Truncate(ctx, opts...)
 		}},
-		"restore": {20, func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error) {
+		"restore": {20, func(table *oribi.Table, opts ...oribi.BulkOption) (oribi.BulkResult, error) {
 			return table.RestoreTo(ctx, first, opts...)
 		}},
 	}
 	for name, call := range calls {
-		for _, pieces := range []oribi.TruncateOption{nil, oribi.PieceBytes(300)} {
+		for _, pieces := range []oribi.BulkOption{nil, oribi.PieceBytes(300)} {
 			store, table := bulkStore(t, 0)
 			first = putNumbers(t, store, table, 10, func(int) int { return 0 })
 			last := putNumbers(t, store, table, 30, func(k int) int { return (k + 1) % 3 })
@@ -482,13 +482,6 @@ func TestBulkCallsChangeNoMoreRowsThanConfirmed(t *testing.T) {
 			}
 		}
 	}
-}
-
-func bulkOptions(list []oribi.TruncateOption, more ...oribi.BulkOption) []oribi.BulkOption {
-	for _, o := range list {
-		more = append(more, o)
-	}
-	return more
 }
 
 // What is too much for one write batch can be restored in several, and in parts by several calls.

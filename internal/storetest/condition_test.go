@@ -216,7 +216,7 @@ func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 		t.Fatalf("without AllowPartial: %v", err)
 	}
 	wantValue(t, table, 10)
-	ts := must.Get(b.Commit(ctx, oribi.AllowPartial))(t)
+	ts := must.Get(b.CommitPartial(ctx))(t)
 	var rows []int
 	for _, r := range b.Refused() {
 		rows = append(rows, r.Row)

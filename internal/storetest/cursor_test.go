@@ -74,7 +74,7 @@ func (m *cursorModel) randomMove(r *rand.Rand, c *oribi.CursorOf[visit]) (name s
 func TestCursorMovesAsOverASortedSlice(t *testing.T) {
 	r := seedtest.Rand(t)
 	visits, times := visitsTable(t, r)
-	options := [][]oribi.TypedCursorOption{nil, {oribi.Prefix("host1")},
+	options := [][]oribi.CursorOption{nil, {oribi.Prefix("host1")},
 		{oribi.From(oribi.Key{"host0", 17}), oribi.To(oribi.Key{"host1", 99})},
 		{oribi.Where(oribi.Lt("size", 200))}, {oribi.From("host2"), oribi.To("host1")},
 		{oribi.To(oribi.Key{"host0", 9})}}
@@ -83,9 +83,9 @@ func TestCursorMovesAsOverASortedSlice(t *testing.T) {
 		if at == times[len(times)-1] {
 			opts = nil
 		}
-		scanned := []oribi.TypedScanOption{oribi.AsOf(at), oribi.AnyOrder()}
+		scanned := []oribi.ScanOption{oribi.AsOf(at), oribi.AnyOrder()}
 		for _, o := range opts {
-			scanned = append(scanned, o.(oribi.TypedScanOption))
+			scanned = append(scanned, o.(oribi.ScanOption))
 		}
 		m := &cursorModel{at: -1}
 		for row, err := range visits.Scan(t.Context(), scanned...) {

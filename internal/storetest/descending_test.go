@@ -96,7 +96,7 @@ func readTexts[T fmt.Stringer](t *testing.T, rows iter.Seq2[T, error]) (texts []
 func TestDescendingScansReverseAscendingOnes(t *testing.T) {
 	r := seedtest.Rand(t)
 	visits, times := visitsTable(t, r)
-	ranges := map[string][]oribi.TypedScanOption{
+	ranges := map[string][]oribi.ScanOption{
 		"all":      nil,
 		"from":     {oribi.From(oribi.Key{"host1", 77})},
 		"to":       {oribi.To(oribi.Key{"host1", 4242})},
@@ -113,7 +113,7 @@ func TestDescendingScansReverseAscendingOnes(t *testing.T) {
 	}
 	for name, opts := range ranges {
 		for _, at := range asOf {
-			opts := append([]oribi.TypedScanOption{oribi.AsOf(at)}, opts...)
+			opts := append([]oribi.ScanOption{oribi.AsOf(at)}, opts...)
 			if at == times[len(times)-1] {
 				opts[0] = oribi.Latest()
 			}

@@ -213,7 +213,9 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 		{"Count", `"nope"`, func() error { return errOf(table.Count(ctx, nope)) }},
 		{"History", `"nope"`, func() error { return lastErr(table.History(ctx, 1, oribi.Columns("nope"))) }},
 		{"Diff", `"nope"`, func() error { return lastErr(table.Diff(ctx, 1, store.Visible(), oribi.Columns("nope"))) }},
-		{"DeleteWhere", `"nope"`, func() error { return errOf(table.DeleteWhere(ctx, oribi.Eq("nope", 1))) }},
+		{"DeleteWhere", `"nope"`, func() error {
+			return errOf(table.DeleteWhere(ctx, oribi.Where(oribi.Eq("nope", 1))))
+		}},
 		{"UpdateWhere", `"nope"`, func() error { return errOf(table.UpdateWhere(ctx, oribi.Row{"nope": 1})) }},
 		{"CompactMajor", `"nope"`, func() error { return errOf(table.CompactMajor(ctx, "nope")) }},
 		{"Alter", `"nope"`, func() error { return table.Alter(ctx, oribi.DropColumn("nope")) }},

@@ -39,7 +39,7 @@ var handingOut = map[string]func(ctx context.Context, s *sessions) (mvcc.Timesta
 	"batch whose rows are refused": func(ctx context.Context, s *sessions) (mvcc.Timestamp, error) {
 		b := s.store.NewBatch()
 		b.Delete(s.table, oribi.Row{"k": 99})
-		return b.Commit(ctx, oribi.AllowPartial)
+		return b.CommitPartial(ctx)
 	},
 	"ingest without rows": func(ctx context.Context, s *sessions) (mvcc.Timestamp, error) {
 		ts, _, err := s.table.Ingest(ctx, steps(nil))
@@ -127,12 +127,14 @@ func TestBulkCallsThatChangeNothingWriteNothing(t *testing.T) {
 	want := s.written()
 	for name, call := range map[string]func() (oribi.BulkResult, error){
 		"UpdateWhere": func() (oribi.BulkResult, error) {
-			return s.table.UpdateWhere(t.Context(), oribi.Row{"v": 1}, oribi.Eq("v", 7))
+			return s.table.UpdateWhere(t.Context(), oribi.Row{"v": 1}, oribi.Where(oribi.Eq("v", 7)))
 		},
 		"UpdateWhere, the same": func() (oribi.BulkResult, error) {
-			return s.table.UpdateWhere(t.Context(), oribi.Row{"v": 1}, oribi.Eq("v", 7), oribi.InPieces())
+			return s.table.UpdateWhere(t.Context(), oribi.Row{"v": 1}, oribi.Where(oribi.Eq("v", 7)), oribi.InPieces())
 		},
-		"DeleteWhere": func() (oribi.BulkResult, error) { return s.table.DeleteWhere(t.Context(), oribi.Eq("v", 7)) },
+		"DeleteWhere": func() (oribi.BulkResult, error) {
+			return s.table.DeleteWhere(t.Context(), oribi.Where(oribi.Eq("v", 7)))
+		},
 		"DeleteRange": func() (oribi.BulkResult, error) { return s.table.DeleteRange(t.Context(), 50, nil) },
 		"RestoreTo": func() (oribi.BulkResult, error) {
 			return s.table.RestoreTo(t.Context(), s.store.Visible())

@@ -94,9 +94,9 @@ func TestMetricsCountJobs(t *testing.T) {
 	putNumbers(t, store, table, 2000, func(k int) int { return k })
 	steps := []func() error{
 		func() error { return table.Flush(ctx) },
-		func() error { return errorOf(table.UpdateWhere(ctx, oribi.Row{"v": 1}, oribi.Lt("k", 9))) },
+		func() error { return errorOf(table.UpdateWhere(ctx, oribi.Row{"v": 1}, oribi.Where(oribi.Lt("k", 9)))) },
 		func() error { return errorOf(table.FlushDeltas(ctx)) },
-		func() error { return errorOf(table.UpdateWhere(ctx, oribi.Row{"v": 2}, oribi.Lt("k", 9))) },
+		func() error { return errorOf(table.UpdateWhere(ctx, oribi.Row{"v": 2}, oribi.Where(oribi.Lt("k", 9)))) },
 		func() error { return errorOf(table.FlushDeltas(ctx)) },
 		func() error { return errorOf(table.CompactMinor(ctx)) },
 		func() error { return errorOf(table.CompactMajor(ctx)) },
@@ -311,7 +311,7 @@ func TestMetricsAmplification(t *testing.T) {
 		t.Errorf("space amplification %v", m.SpaceAmplification)
 	}
 	// Without half of the rows, the same files have half the use.
-	must.Get(table.DeleteWhere(ctx, oribi.Lt("k", 1000)))(t)
+	must.Get(table.DeleteWhere(ctx, oribi.Where(oribi.Lt("k", 1000))))(t)
 	must.Do(t, table.Flush(ctx))
 	if after := metricsOf(t, store); after.SpaceAmplification < 2*m.SpaceAmplification {
 		t.Errorf("space amplification %v after half of the rows were deleted, %v before",

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -13,8 +14,48 @@ import (
 	"testing"
 )
 
-// Options that a call does not support must be compile-time errors.
-func TestUnsupportedOptionsDoNotCompile(t *testing.T) {
+// optionGroups are the options by what they say.
+var optionGroups = map[string][]string{
+	"state":   {`AsOf(1)`, `AsOfTime(time.Time{})`, `At(sn)`, `Latest()`},
+	"columns": {`Columns("a")`},
+	"range":   {`From(1)`, `To(2)`, `Prefix(1)`, `Where(Eq("a", 1))`},
+	"order":   {`Desc()`, `AnyOrder()`, `Limit(1)`},
+	"run":     {`Workers(2)`, `Explain(nil)`},
+	"groups":  {`GroupBy("a")`, `GroupByPeriod("day", "a")`, `Top(1)`},
+	"bulk":    {`InPieces()`, `PieceBytes(1)`, `Confirm(nil)`},
+	"sync":    {`NoSync`},
+	"table":   {`History(1)`, `Comment("a")`, `RowFile(true)`, `Expires("a", 1)`},
+	"other":   {`Eq("a", 1)`, `SetComment("a")`, `1`, `true`},
+}
+
+// optionCalls are all calls that take options: %s is the place of the option. They are followed by
+// the type of their options and the groups of these. Typed, untyped, and transactional calls of one
+// kind have the same type.
+var optionCalls = []struct{ option, groups, calls string }{
+	{"ReadOption", "state", `t.Has(ctx, 1, %s); r.Has(ctx, 1, %[1]s); t.AppendCells(ctx, nil, 1, %[1]s)`},
+	{"ColumnsOption", "columns", `tx.Get(t, 1, %s); tx.GetCells(t, 1, %[1]s); r.In(tx).Get(1, %[1]s)
+		b.Get(ctx, t, 1, %[1]s)`},
+	{"GetOption", "state columns", `t.Get(ctx, 1, %s); t.GetCells(ctx, 1, %[1]s); t.GetMany(ctx, nil, %[1]s)
+		t.GetManyCells(ctx, nil, %[1]s); t.History(ctx, 1, %[1]s); t.Explain(ctx, 1, %[1]s)
+		r.Get(ctx, 1, %[1]s); r.GetMany(ctx, nil, %[1]s); r.History(ctx, 1, %[1]s)
+		GetAs[struct{}](ctx, t, 1, %[1]s)`},
+	{"ScanOption", "state columns range order run", `t.Scan(ctx, %s); r.Scan(ctx, %[1]s)
+		ScanAs[struct{}](ctx, t, %[1]s)`},
+	{"RowsOption", "columns range order", `tx.Scan(t, %s); r.In(tx).Scan(%[1]s); t.Diff(ctx, 1, 2, %[1]s)
+		r.Diff(ctx, 1, 2, %[1]s)`},
+	{"CursorOption", "state columns range", `t.Cursor(ctx, %s); r.Cursor(ctx, %[1]s)`},
+	{"CountOption", "state range run", `t.Count(ctx, %s)`},
+	{"AggregateOption", "state range run groups", `t.Aggregate(ctx, nil, %s)`},
+	{"BulkOption", "range bulk sync", `t.UpdateWhere(ctx, nil, %s); t.DeleteWhere(ctx, %[1]s)
+		t.DeleteRange(ctx, 1, 2, %[1]s); t.Truncate(ctx, %[1]s); t.RestoreTo(ctx, 1, %[1]s)`},
+	{"CommitOption", "sync", `b.Commit(ctx, %s); b.CommitPartial(ctx, %[1]s); tx.Commit(%[1]s)
+		s.Update(ctx, nil, %[1]s)`},
+	{"TableOption", "table", `s.CreateTable("a", nil, %s); OpenTable[struct{}](s, "a", %[1]s)`},
+	{"Alteration", "", `t.Alter(ctx, %s)`},
+}
+
+// compiler returns a function that compiles a statement.
+func compiler(t *testing.T) func(statement string) error {
 	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}",
 		"github.com/oribi-db/oribi").Output()
 	if err != nil {
@@ -29,67 +70,74 @@ func TestUnsupportedOptionsDoNotCompile(t *testing.T) {
 	config := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(exports[path])
 	})}
-	compile := func(statement string) error {
+	return func(statement string) error {
 		source := `package p
-import ("context"; . "github.com/oribi-db/oribi")
-func f(ctx context.Context, s *Store, t *Table, r *TableOf[struct{}], b *Batch, sn *Snapshot) { ` + statement + ` }`
+import ("context"; "time"; . "github.com/oribi-db/oribi")
+var _ time.Time
+func f(ctx context.Context, s *Store, t *Table, r *TableOf[struct{}], b *Batch, sn *Snapshot, tx *Tx) { ` +
+			statement + ` }`
 		f, err := parser.ParseFile(fset, "p.go", source, 0)
 		if err == nil {
 			_, err = config.Check("p", fset, []*ast.File{f}, nil)
 		}
 		return err
 	}
-	for _, good := range []string{
-		`b.Commit(ctx, NoSync, AllowPartial, nil)`,
-		`t.Get(ctx, 1, Columns("a"), AsOf(1), At(sn), Latest(), nil)`,
-		`t.GetMany(ctx, nil, Columns("a"), At(sn))`,
-		`t.History(ctx, 1, Columns("a"), AsOf(1))`,
-		`t.Scan(ctx, Columns("a"), AsOf(1), Where(Eq("a", 1)), From(1), To(2), Prefix(1), Limit(1), Desc(), AnyOrder())`,
-		`t.Count(ctx, At(sn), Where(Eq("a", 1)), From(1), To(2), Prefix(1))`,
-		`t.Diff(ctx, 1, 2, Columns("a"), From(1), To(2), Prefix(1))`,
-		`r.Get(ctx, 1, AsOf(1))`,
-		`r.GetMany(ctx, nil, At(sn))`,
-		`r.History(ctx, 1, At(sn))`,
-		`r.Diff(ctx, 1, 2, Prefix(1))`,
-		`r.Scan(ctx, At(sn), Where(Eq("a", 1)), Prefix(1), Limit(1), Desc(), AnyOrder())`,
-		`ScanAs[struct{}](ctx, t, Limit(1), Desc())`,
-		`b.Get(ctx, t, 1, Columns("a"))`,
-	} {
-		if err := compile(good); err != nil {
-			t.Errorf("%s: %v", good, err)
+}
+
+// Each call takes each option of its groups, and nil. Any other option is a compile-time error that
+// names the type of the call's options.
+func TestUnsupportedOptionsDoNotCompile(t *testing.T) {
+	compile := compiler(t)
+	for _, c := range optionCalls {
+		for call := range strings.FieldsFuncSeq(c.calls, func(r rune) bool { return r == ';' || r == '\n' }) {
+			call = strings.ReplaceAll(strings.TrimSpace(call), "%[1]s", "%s")
+			groups := strings.Fields(c.groups)
+			taken := map[string]bool{}
+			for _, g := range groups {
+				taken[g] = true
+			}
+			if c.option != "TableOption" {
+				if err := compile(fmt.Sprintf(call, "nil")); err != nil {
+					t.Errorf("%s: nil: %v", call, err)
+				}
+			}
+			for group, options := range optionGroups {
+				for _, option := range options {
+					statement := fmt.Sprintf(call, option)
+					err := compile(statement)
+					switch {
+					case c.option == "Alteration" && option == `SetComment("a")`:
+						if err != nil {
+							t.Errorf("%s: %v", statement, err)
+						}
+					case taken[group] && err != nil:
+						t.Errorf("%s: %v", statement, err)
+					case !taken[group] && err == nil:
+						t.Errorf("%s: compiles", statement)
+					case err != nil && !strings.Contains(err.Error(), c.option):
+						t.Errorf("%s: %v: the text does not name %s", statement, err, c.option)
+					}
+				}
+			}
 		}
 	}
-	for _, bad := range []string{
-		`b.Commit(ctx, NoSync|AllowPartial)`,
-		`b.Commit(ctx, NoSync|NoSync)`,
-		`b.Commit(ctx, 1)`,
-		`b.Commit(ctx, true)`,
-		`t.Get(ctx, 1, Where(Eq("a", 1)))`,
-		`t.Get(ctx, 1, From(1))`,
-		`t.GetMany(ctx, nil, Limit(1))`,
-		`t.GetCells(ctx, 1, AnyOrder())`,
-		`t.Count(ctx, Limit(1))`,
-		`t.Count(ctx, Desc())`,
-		`t.Get(ctx, 1, Desc())`,
-		`t.GetMany(ctx, nil, Desc())`,
-		`t.History(ctx, 1, Desc())`,
-		`t.Diff(ctx, 1, 2, Desc())`,
-		`t.DeleteWhere(ctx, Desc())`,
-		`r.Get(ctx, 1, Desc())`,
-		`r.Diff(ctx, 1, 2, Desc())`,
-		`t.Count(ctx, Columns("a"))`,
-		`t.History(ctx, 1, Limit(1))`,
-		`t.Diff(ctx, 1, 2, AsOf(1))`,
-		`t.Diff(ctx, 1, 2, Where(Eq("a", 1)))`,
-		`r.Get(ctx, 1, Columns("a"))`,
-		`r.GetMany(ctx, nil, Columns("a"))`,
-		`r.Diff(ctx, 1, 2, Columns("a"))`,
-		`r.Scan(ctx, Columns("a"))`,
-		`b.Get(ctx, t, 1, AsOf(1))`,
-		`t.Scan(ctx, NoSync)`,
+}
+
+// NoSync is no flag, and a progress function needs no conversion.
+func TestArgumentsThatAreNoOptions(t *testing.T) {
+	compile := compiler(t)
+	for statement, compiles := range map[string]bool{
+		`b.Commit(ctx, NoSync|NoSync)`:                            false,
+		`b.Commit(ctx, NoSync, nil)`:                              true,
+		`s.Verify(ctx, nil, func(done, total int64) {}, nil)`:     true,
+		`s.VerifyDeep(ctx, nil, func(done, total int64) {}, nil)`: true,
+		`s.Checkpoint(ctx, "a", func(done, total int64) {})`:      true,
+		`s.Checkpoint(ctx, "a", NoSync)`:                          false,
+		`s.Subscribe(ctx, 1, 2, t, t)`:                            true,
+		`s.Subscribe(ctx, 1, 2, AsOf(1))`:                         false,
 	} {
-		if err := compile(bad); err == nil {
-			t.Errorf("%s: compiles", bad)
+		if err := compile(statement); (err == nil) != compiles {
+			t.Errorf("%s: %v", statement, err)
 		}
 	}
 }

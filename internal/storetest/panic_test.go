@@ -212,7 +212,7 @@ func TestStoreWorksAfterAPanicInACallersCode(t *testing.T) {
 			b.Insert(s.a, row)
 			b.Insert(s.b, row)
 			b.Upsert(s.b, row)
-			_, _ = b.Commit(ctx, oribi.AllowPartial, oribi.NoSync)
+			_, _ = b.CommitPartial(ctx, oribi.NoSync)
 		}},
 		{"empty commit", func(ctx context.Context, s *panicStore) { _, _ = s.store.NewBatch().Commit(ctx) }},
 		{"commit without effect", func(ctx context.Context, s *panicStore) {
@@ -221,10 +221,10 @@ func TestStoreWorksAfterAPanicInACallersCode(t *testing.T) {
 			_, _ = b.Commit(ctx)
 		}},
 		{"update", func(ctx context.Context, s *panicStore) {
-			_, _ = s.a.UpdateWhere(ctx, oribi.Row{"v": 5}, oribi.Lt("k", 9))
+			_, _ = s.a.UpdateWhere(ctx, oribi.Row{"v": 5}, oribi.Where(oribi.Lt("k", 9)))
 		}},
 		{"update in pieces", func(ctx context.Context, s *panicStore) {
-			_, _ = s.a.UpdateWhere(ctx, oribi.Row{"v": 5}, oribi.Lt("k", 4), oribi.PieceBytes(1))
+			_, _ = s.a.UpdateWhere(ctx, oribi.Row{"v": 5}, oribi.Where(oribi.Lt("k", 4)), oribi.PieceBytes(1))
 		}},
 		{"delete", func(ctx context.Context, s *panicStore) { _, _ = s.a.DeleteRange(ctx, 3, 9) }},
 		{"truncate", func(ctx context.Context, s *panicStore) { _, _ = s.auto.Truncate(ctx) }},

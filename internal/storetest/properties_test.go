@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// A subscription to no table is not concerned by the history of tables.
-func TestSubscriptionToNoTablesIsNeverTooOld(t *testing.T) {
+// A subscription to some tables is not concerned by the history of others.
+func TestSubscriptionIgnoresHistoryOfOtherTables(t *testing.T) {
 	w := newFakeWall()
 	store, table := floorStore(t, w)
 	defer store.Close()
@@ -21,11 +21,12 @@ func TestSubscriptionToNoTablesIsNeverTooOld(t *testing.T) {
 	w.move(2 * time.Hour)
 	last := put(t, store, table, map[int64]int64{1: 2})
 	ctx := context.Background()
-	for _, err := range store.Subscribe(ctx, from, oribi.OfTables(), oribi.Until(last)) {
-		t.Errorf("of no table: a batch, or %v", err)
+	other := must.Get(store.CreateTable("other", table.Schema(), oribi.History(oribi.HistoryForever)))(t)
+	for _, err := range store.Subscribe(ctx, from, last, other) {
+		t.Errorf("of another table: a batch, or %v", err)
 	}
 	var got error
-	for _, err := range store.Subscribe(ctx, from, oribi.OfTables(table), oribi.Until(last)) {
+	for _, err := range store.Subscribe(ctx, from, last, table) {
 		got = err
 	}
 	if !errors.Is(got, oribi.ErrTooOld) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -114,7 +115,7 @@ func TestSubscriptionInFollower(t *testing.T) {
 		done <- nil
 	}()
 	within(t, minute, func() {
-		for b, err := range follower.Subscribe(t.Context(), from) {
+		for b, err := range follower.Subscribe(t.Context(), from, mvcc.Max) {
 			if err != nil {
 				t.Error(err)
 				return

@@ -113,14 +113,15 @@ func (s *scripted) commit(b *oribi.Batch, commands [][]string) (err error) {
 	for _, words := range commands {
 		all.words = append(all.words, words[0])
 	}
-	var options []oribi.CommitOption
+	commit := b.Commit
 	if all.has("partial") {
-		options = append(options, oribi.AllowPartial)
+		commit = b.CommitPartial
 	}
+	var options []oribi.CommitOption
 	if all.has("nosync") {
 		options = append(options, oribi.NoSync)
 	}
-	ts, err := b.Commit(s.ctx(&all), options...)
+	ts, err := commit(s.ctx(&all), options...)
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (s *scripted) readOptions(a *arguments) (options []any) {
 		case "columns":
 			options = append(options, oribi.Columns(strings.FieldsFunc(p[1], func(c rune) bool { return c == ',' })...))
 		case "where":
-			options = append(options, must.Get(oribi.ParsePredicate(s.table.Schema().Columns, p[1]))(s.t))
+			options = append(options, oribi.Where(must.Get(oribi.ParsePredicate(s.table.Schema().Columns, p[1]))(s.t)))
 		case "from":
 			options = append(options, oribi.From(s.key(p[1])))
 		case "to":
@@ -182,8 +183,6 @@ func (s *scripted) readOptions(a *arguments) (options []any) {
 			options = append(options, oribi.Limit(must.Get(strconv.ParseInt(p[1], 10, 64))(s.t)))
 		case "bytes":
 			options = append(options, oribi.PieceBytes(must.Get(strconv.ParseInt(p[1], 10, 64))(s.t)))
-		case "until":
-			options = append(options, oribi.Until(s.timestamp(p[1])))
 		case "by":
 			options = append(options, oribi.GroupBy(strings.Split(p[1], ",")...))
 		}
@@ -197,14 +196,9 @@ func (s *scripted) readOptions(a *arguments) (options []any) {
 	return options
 }
 
-// optionsAs returns the options as those of a call, with a predicate as a Where where the call has
-// one.
+// optionsAs returns the options as the options of a call.
 func optionsAs[T any](s *scripted, a *arguments) (out []T) {
 	for _, o := range s.readOptions(a) {
-		p, isPredicate := o.(oribi.Predicate)
-		if _, ok := o.(T); !ok && isPredicate {
-			o = oribi.Where(p)
-		}
 		v, ok := o.(T)
 		if !ok {
 			s.t.Fatalf("%v: an option of another call", *a)
@@ -289,7 +283,7 @@ func (s *scripted) many(a *arguments) error {
 func (s *scripted) scan(a *arguments) error {
 	var sc *oribi.Scan
 	if s.tx != nil {
-		sc = s.tx.Scan(s.table, optionsAs[oribi.TxScanOption](s, a)...)
+		sc = s.tx.Scan(s.table, optionsAs[oribi.RowsOption](s, a)...)
 	} else {
 		sc = s.table.Scan(s.ctx(a), optionsAs[oribi.ScanOption](s, a)...)
 	}
@@ -409,7 +403,7 @@ func differenceText(d *oribi.Difference) string {
 func (s *scripted) diff(a *arguments) error {
 	from, to := s.timestamp(a.words[0]), s.timestamp(a.words[1])
 	var texts []string
-	for d, err := range s.table.Diff(s.ctx(a), from, to, optionsAs[oribi.DiffOption](s, a)...) {
+	for d, err := range s.table.Diff(s.ctx(a), from, to, optionsAs[oribi.RowsOption](s, a)...) {
 		if err != nil {
 			return err
 		}
@@ -427,12 +421,14 @@ func (s *scripted) subscribe(a *arguments) error {
 	for _, name := range a.words[1:] {
 		tables = append(tables, must.Get(s.store.Table(name))(s.t))
 	}
-	options := optionsAs[oribi.SubscribeOption](s, a)
-	if tables != nil {
-		options = append(options, oribi.OfTables(tables...))
+	until := mvcc.Max
+	for _, p := range a.pairs {
+		if p[0] == "until" {
+			until = s.timestamp(p[1])
+		}
 	}
 	none := len(s.out)
-	for b, err := range s.store.Subscribe(s.ctx(a), from, options...) {
+	for b, err := range s.store.Subscribe(s.ctx(a), from, until, tables...) {
 		if err != nil {
 			return err
 		}

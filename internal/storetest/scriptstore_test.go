@@ -321,9 +321,9 @@ func (s *scripted) bulk(a *arguments) (err error) {
 			return nil
 		}))
 	}
-	var others []oribi.TruncateOption
+	var others []oribi.BulkOption
 	for _, o := range options {
-		if o, ok := o.(oribi.TruncateOption); ok {
+		if o, ok := o.(oribi.BulkOption); ok {
 			others = append(others, o)
 		}
 	}

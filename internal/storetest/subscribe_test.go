@@ -206,7 +206,7 @@ type streamReader struct {
 }
 
 // read begins after the write batch with an index; −1 begins before the first one.
-func (m *streamModel) read(after int, opts ...oribi.SubscribeOption) *streamReader {
+func (m *streamModel) read(after int, until mvcc.Timestamp) *streamReader {
 	from := mvcc.Min
 	if after >= 0 {
 		from = m.times[after]
@@ -214,7 +214,7 @@ func (m *streamModel) read(after int, opts ...oribi.SubscribeOption) *streamRead
 	ctx, cancel := context.WithTimeout(context.Background(), minute) // a batch that is missing is an error
 	m.t.Cleanup(cancel)
 	r := &streamReader{m: m, at: after + 1}
-	r.next, r.stop = iter.Pull2(m.store.Subscribe(ctx, from, opts...))
+	r.next, r.stop = iter.Pull2(m.store.Subscribe(ctx, from, until))
 	return r
 }
 
@@ -248,7 +248,7 @@ func TestSubscriptionYieldsEachWriteBatchOnce(t *testing.T) {
 	m := newStreamModel(t)
 	for range seedtest.Rounds(4, 2) {
 		last := len(m.times) - 1
-		readers := []*streamReader{m.read(-1), m.read(last), m.read(last)}
+		readers := []*streamReader{m.read(-1, mvcc.Max), m.read(last, mvcc.Max), m.read(last, mvcc.Max)}
 		for range 100 {
 			m.step()
 			switch r := readers[m.rng.IntN(len(readers))]; m.rng.IntN(6) {
@@ -258,7 +258,7 @@ func TestSubscriptionYieldsEachWriteBatchOnce(t *testing.T) {
 				r.upTo(min(len(m.times), r.at+m.rng.IntN(5)))
 			}
 		}
-		readers = append(readers, m.read(m.rng.IntN(len(m.times)), oribi.Until(m.times[len(m.times)-1])))
+		readers = append(readers, m.read(m.rng.IntN(len(m.times)), m.times[len(m.times)-1]))
 		for _, r := range readers {
 			r.upTo(len(m.times))
 		}
@@ -282,7 +282,7 @@ func TestSubscriptionWaitsForWriters(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() {
-		for b, err := range store.Subscribe(ctx, from) {
+		for b, err := range store.Subscribe(ctx, from, mvcc.Max) {
 			if err != nil {
 				ended <- err
 				return
@@ -318,13 +318,12 @@ func TestSubscriptionEnds(t *testing.T) {
 	store, table := txStore(t)
 	first := put(t, store, table, map[int64]int64{1: 1})
 	last := put(t, store, table, map[int64]int64{2: 2})
-	ends := func(name string, s *oribi.Store, from mvcc.Timestamp, want error, batches int,
-		opts ...oribi.SubscribeOption) {
+	ends := func(name string, s *oribi.Store, from, until mvcc.Timestamp, want error, batches int) {
 		t.Helper()
 		n := 0
 		var got error
 		within(t, minute, func() {
-			for _, err := range s.Subscribe(ctx, from, opts...) {
+			for _, err := range s.Subscribe(ctx, from, until) {
 				if got = err; err == nil {
 					n++
 				}
@@ -334,13 +333,12 @@ func TestSubscriptionEnds(t *testing.T) {
 			t.Errorf("%s: %d batches, %v, want %d, %v", name, n, got, batches, want)
 		}
 	}
-	ends("until", store, first, nil, 1, oribi.Until(last))
-	ends("until the beginning", store, last, nil, 0, oribi.Until(first))
-	ends("from the future", store, mvcc.Last, oribi.ErrFuture, 0)
-	ends("until the future", store, first, oribi.ErrFuture, 0, oribi.Until(mvcc.Last))
-	ends("without tables", store, first-1, nil, 0, oribi.Until(last), oribi.OfTables())
+	ends("until", store, first, last, nil, 1)
+	ends("until the beginning", store, last, first, nil, 0)
+	ends("from the future", store, mvcc.Last, mvcc.Max, oribi.ErrFuture, 0)
+	ends("until the future", store, first, mvcc.Last, oribi.ErrFuture, 0)
 	n := 0
-	for range store.Subscribe(ctx, first-1) {
+	for range store.Subscribe(ctx, first-1, mvcc.Max) {
 		if n++; n == 2 {
 			break
 		}
@@ -348,12 +346,12 @@ func TestSubscriptionEnds(t *testing.T) {
 	if info, err := store.Info(); err != nil || len(info.Snapshots) != 0 {
 		t.Errorf("snapshots %v are left, %v", info.Snapshots, err)
 	}
-	next, stop := iter.Pull2(store.Subscribe(ctx, first))
+	next, stop := iter.Pull2(store.Subscribe(ctx, first, mvcc.Max))
 	defer stop()
 	next()
 	store.Close()
 	if b, err, _ := next(); !errors.Is(err, oribi.ErrClosed) {
 		t.Errorf("after Close: %v, %v", b, err)
 	}
-	ends("closed", store, first, oribi.ErrClosed, 0)
+	ends("closed", store, first, mvcc.Max, oribi.ErrClosed, 0)
 }

@@ -15,10 +15,10 @@ import (
 
 // eventsUntil returns the events of all write batches in (from, until].
 func eventsUntil(
-	t *testing.T, store *oribi.Store, from, until mvcc.Timestamp, opts ...oribi.SubscribeOption,
+	t *testing.T, store *oribi.Store, from, until mvcc.Timestamp,
 ) (events []string) {
 	t.Helper()
-	for b, err := range store.Subscribe(context.Background(), from, append(opts, oribi.Until(until))...) {
+	for b, err := range store.Subscribe(context.Background(), from, until) {
 		must.Do(t, err)
 		events = append(events, eventsOf(b)...)
 	}
@@ -35,7 +35,7 @@ func TestSubscriptionPinsHistory(t *testing.T) {
 	for v := int64(2); v < 6; v++ {
 		put(t, store, table, map[int64]int64{1: v})
 	}
-	next, stop := iter.Pull2(store.Subscribe(context.Background(), from))
+	next, stop := iter.Pull2(store.Subscribe(context.Background(), from, mvcc.Max))
 	age := func() mvcc.Timestamp {
 		w.move(2 * time.Hour)
 		ts := put(t, store, table, map[int64]int64{2: 1})
@@ -57,7 +57,7 @@ func TestSubscriptionPinsHistory(t *testing.T) {
 	}
 	stop()
 	age()
-	for _, err := range store.Subscribe(context.Background(), from) {
+	for _, err := range store.Subscribe(context.Background(), from, mvcc.Max) {
 		if !errors.Is(err, oribi.ErrTooOld) {
 			t.Errorf("%v, want ErrTooOld", err)
 		}
@@ -67,7 +67,8 @@ func TestSubscriptionPinsHistory(t *testing.T) {
 // The pin follows a slow loop, also among batches that were all committed before its next step.
 func TestSubscriptionPinsOnlyWhatItHasToRead(t *testing.T) {
 	store, table := txStore(t)
-	next, stop := iter.Pull2(store.Subscribe(context.Background(), put(t, store, table, map[int64]int64{1: 0})))
+	from := put(t, store, table, map[int64]int64{1: 0})
+	next, stop := iter.Pull2(store.Subscribe(context.Background(), from, mvcc.Max))
 	defer stop()
 	const batches, behind = 500, 100
 	var all []mvcc.Timestamp
@@ -93,7 +94,7 @@ func TestSubscriptionAmongBulkWritesAndRenames(t *testing.T) {
 	store, table := txStore(t)
 	other := numbersTable(t, store, "other")
 	from := put(t, store, table, map[int64]int64{1: 1}) - 1
-	next, stop := iter.Pull2(store.Subscribe(ctx, from))
+	next, stop := iter.Pull2(store.Subscribe(ctx, from, mvcc.Max))
 	defer stop()
 	pull := func(want ...string) {
 		t.Helper()

@@ -76,7 +76,7 @@ func TestBatchesOfATransactionMayBeChanged(t *testing.T) {
 		must.Do(t, tx.Upsert(table, number(k, -k)))
 		rows[k] = -k
 	}
-	for _, options := range [][]oribi.TxScanOption{nil, {oribi.Desc()}} {
+	for _, options := range [][]oribi.RowsOption{nil, {oribi.Desc()}} {
 		var got []int64
 		for b, err := range tx.Scan(table, options...).Batches() {
 			must.Do(t, err)
@@ -364,7 +364,7 @@ func TestScansOfATransactionMatchAMap(t *testing.T) {
 func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, model map[int64]int64) {
 	t.Helper()
 	from, to, least, limit, desc := rng.Int64N(60), rng.Int64N(70), rng.Int64N(10), rng.IntN(20), rng.IntN(2) == 0
-	opts := []oribi.TxScanOption{oribi.From(from), oribi.To(to),
+	opts := []oribi.RowsOption{oribi.From(from), oribi.To(to),
 		oribi.Where(oribi.Ge("v", least)), oribi.Limit(int64(limit))}
 	if desc {
 		opts = append(opts, oribi.Desc())

@@ -195,7 +195,7 @@ func (op *txOp) run(tx *oribi.Tx, table *oribi.Table) error {
 		}
 		return err
 	}
-	opts := []oribi.TxScanOption{oribi.From(op.key), oribi.To(op.end), oribi.Limit(int64(op.limit))}
+	opts := []oribi.RowsOption{oribi.From(op.key), oribi.To(op.end), oribi.Limit(int64(op.limit))}
 	if op.kind == "back" {
 		opts = append(opts, oribi.Desc())
 	}

@@ -147,7 +147,7 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 	b := store.NewBatch()
 	accounts.Delete(b, account{ID: 1})
 	third := must.Get(b.Commit(ctx))(t)
-	history := func(opts ...oribi.ReadOption) (got []string) {
+	history := func(opts ...oribi.GetOption) (got []string) {
 		for v, err := range accounts.History(ctx, 1, opts...) {
 			must.Do(t, err)
 			text := fmt.Sprint(v.Timestamp, " ", v.Kind)

@@ -114,7 +114,7 @@ func (v View) newExpiredRows(o scan.Options, to mvcc.Snapshot) (*expiredRows, er
 	// Of a row that was not changed in between, both snapshots see the same cells.
 	filter := v.Alive(later.expired.Gone(&v.Schema.Columns[later.clock]))
 	r, err := scan.NewRequest(scan.Options{Schema: v.Schema, Filter: filter, Lower: o.Lower, Upper: o.Upper,
-		Snapshot: to, Keys: true})
+		Descending: o.Descending, Snapshot: to, Keys: true})
 	if err != nil {
 		return nil, err
 	}

@@ -106,22 +106,18 @@ func compareBulk(res oribi.BulkResult, rows int64) error {
 // bulkCall makes the call of a step that is not a Restore.
 func bulkCall(ctx context.Context, t *oribi.Table, st *script.Step) (oribi.BulkResult, error) {
 	s, rd := t.Schema(), &st.Read
-	var both []oribi.TruncateOption
+	var opts []oribi.BulkOption
 	if st.Size > 0 {
-		both = append(both, oribi.PieceBytes(int64(st.Size)))
+		opts = append(opts, oribi.PieceBytes(int64(st.Size)))
 	}
 	if !st.Sync {
-		both = append(both, oribi.NoSync)
+		opts = append(opts, oribi.NoSync)
 	}
 	if st.Kind == script.Truncate {
-		return t.Truncate(ctx, both...)
-	}
-	var opts []oribi.BulkOption
-	for _, o := range both {
-		opts = append(opts, o)
+		return t.Truncate(ctx, opts...)
 	}
 	for i := range rd.Tests {
-		opts = append(opts, rd.Tests[i].Predicate(s))
+		opts = append(opts, oribi.Where(rd.Tests[i].Predicate(s)))
 	}
 	if st.Kind == script.DeleteRange {
 		var from, to any

@@ -120,7 +120,7 @@ func (r *Runner) txScan(open *transaction, st *script.Step) error {
 	for _, row := range open.model.Scan(r.Model.Tables[st.Table], rd, st.Stop) {
 		wanted = append(wanted, scanned(s, model.Project(row, columns), columns, true))
 	}
-	var opts []oribi.TxScanOption
+	var opts []oribi.RowsOption
 	_, projected := rd.Options(s)
 	opts = append(opts, projected)
 	for _, test := range rd.Tests {
@@ -181,7 +181,7 @@ func (r *Runner) txWrite(open *transaction, st *script.Step) error {
 }
 
 func (r *Runner) txCommit(open *transaction, st *script.Step) error {
-	var opts []oribi.TxOption
+	var opts []oribi.CommitOption
 	if !st.Sync {
 		opts = append(opts, oribi.NoSync)
 	}

@@ -93,7 +93,7 @@ func (r *Runner) diff(st *script.Step) error {
 	s := t.Schema()
 	columns := from.ColumnsOf(s)
 	_, projected := from.Options(s)
-	opts := []oribi.DiffOption{projected}
+	opts := []oribi.RowsOption{projected}
 	for _, o := range from.Bounds() {
 		opts = append(opts, o)
 	}

@@ -105,14 +105,15 @@ func (r *Runner) write(st *script.Step) error {
 	if err := r.look(b, ops); err != nil {
 		return err
 	}
-	var opts []oribi.CommitOption
+	commit := b.Commit
 	if st.Partial {
-		opts = append(opts, oribi.AllowPartial)
+		commit = b.CommitPartial
 	}
+	var opts []oribi.CommitOption
 	if !st.Sync {
 		opts = append(opts, oribi.NoSync)
 	}
-	err := r.take(out, ops, st.Sync, func() (mvcc.Timestamp, error) { return b.Commit(r.ctx, opts...) })
+	err := r.take(out, ops, st.Sync, func() (mvcc.Timestamp, error) { return commit(r.ctx, opts...) })
 	if err == nil && out.Refused < 0 {
 		err = compareCommit(b, out)
 	}

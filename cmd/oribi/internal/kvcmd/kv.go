@@ -279,8 +279,8 @@ type kvRange struct {
 	limit            int64
 }
 
-func (f *kvRange) options(cmd *cobra.Command) ([]oribi.TypedScanOption, error) {
-	var options []oribi.TypedScanOption
+func (f *kvRange) options(cmd *cobra.Command) ([]oribi.ScanOption, error) {
+	var options []oribi.ScanOption
 	for _, bound := range []struct {
 		flag, text string
 		option     func(key any) oribi.RangeOption
@@ -342,7 +342,7 @@ func Scan(a *console.Console) *cobra.Command {
 	return c
 }
 
-func printPairs(p *console.Objects, b *kv.Bucket, cmd *cobra.Command, options []oribi.TypedScanOption) error {
+func printPairs(p *console.Objects, b *kv.Bucket, cmd *cobra.Command, options []oribi.ScanOption) error {
 	return console.PrintEntries(cmd.Context(), p, b.Scan(cmd.Context(), options...), 0,
 		func(line []byte, pair *kv.Pair) ([]byte, error) {
 			line = kvlines.AppendJSON(append(line, `{"key":`...), pair.Key)
@@ -351,7 +351,7 @@ func printPairs(p *console.Objects, b *kv.Bucket, cmd *cobra.Command, options []
 		})
 }
 
-func printKeys(p *console.Objects, b *kv.Bucket, cmd *cobra.Command, options []oribi.TypedScanOption) error {
+func printKeys(p *console.Objects, b *kv.Bucket, cmd *cobra.Command, options []oribi.ScanOption) error {
 	return console.PrintEntries(cmd.Context(), p, b.Keys(cmd.Context(), options...), 0,
 		func(line []byte, key *[]byte) ([]byte, error) {
 			return append(kvlines.AppendJSON(append(line, `{"key":`...), *key), '}'), nil

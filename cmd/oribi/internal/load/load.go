@@ -273,9 +273,9 @@ func (l *loader) insert(ctx context.Context, r *rows) error {
 	b, t := l.batch, l.o.Table
 	b.Reset()
 	// Inserts that may skip existing keys are insert_ignores that count these.
-	mode, options := l.o.Mode, []oribi.CommitOption{oribi.NoSync}
+	mode, commit := l.o.Mode, b.Commit
 	if mode == oribi.OpInsertIgnore {
-		mode, options = oribi.OpInsert, append(options, oribi.AllowPartial)
+		mode, commit = oribi.OpInsert, b.CommitPartial
 	}
 	if r.varied {
 		cells := make([][]byte, len(r.vectors))
@@ -290,7 +290,7 @@ func (l *loader) insert(ctx context.Context, r *rows) error {
 	}
 	err := b.Err()
 	if err == nil {
-		_, err = b.Commit(ctx, options...)
+		_, err = commit(ctx, oribi.NoSync)
 	}
 	there := 0
 	for _, row := range b.Refused() {

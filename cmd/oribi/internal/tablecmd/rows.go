@@ -71,8 +71,8 @@ func (f *rowsFlags) one(cmd *cobra.Command, args []string, what string) (bool, e
 // "delete", or "restore".
 func (f *rowsFlags) options(
 	ctx context.Context, a *console.Console, what string, t *oribi.Table,
-) []oribi.TruncateOption {
-	var options []oribi.TruncateOption
+) []oribi.BulkOption {
+	var options []oribi.BulkOption
 	if f.inPieces {
 		options = append(options, oribi.InPieces())
 	}
@@ -144,13 +144,7 @@ func changeRows(a *console.Console,
 			if err != nil {
 				return err
 			}
-			var options []oribi.BulkOption
-			for _, p := range predicates {
-				options = append(options, p)
-			}
-			for _, o := range f.options(cmd.Context(), a, what, t) {
-				options = append(options, o)
-			}
+			options := append(f.options(cmd.Context(), a, what, t), oribi.Where(predicates...))
 			result, err := change(cmd.Context(), t, options)
 			return printBulk(a, result, err)
 		})
