@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/scaninfo"
 	"github.com/oribi-db/oribi/internal/store"
 )
 
@@ -30,8 +31,7 @@ func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 		}
 		if ok {
 			if e := o.explain; e != nil {
-				*e = Explanation{Table: t.tab.Name(), Returned: n, Complete: true, FromCounters: true,
-					Time: time.Since(begin), verb: "counted"}
+				*e = scaninfo.Counted(t.tab.Name(), n, time.Since(begin))
 			}
 			return n, nil
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/scaninfo"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -212,9 +213,9 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	var x *explaining
+	var r *scaninfo.Recorder
 	if sc.o.explain != nil {
-		x = sc.newExplaining(&v, &o)
+		r = sc.record("returned", &v, &o)
 	}
 	var it scan.Iterator = run
 	if sc.o.workers > 1 {
@@ -223,7 +224,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 			return nil, err
 		}
 		it = &partsIterator{scan.Parallel(p.parts, p.workers), p}
-		x.workers(p.workers)
+		r.SetWorkers(p.workers)
 	} else {
 		run.view = v
 		if sc.tx == nil {
@@ -239,9 +240,9 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	if sc.o.limit >= 0 {
 		it = scan.Limit(it, sc.o.limit)
 	}
-	if x != nil {
-		x.timed(begin)
-		it = &explainedScan{Iterator: it, x: x, limit: sc.o.limit}
+	if r != nil {
+		r.Timed(begin)
+		it = r.Scan(it, sc.o.limit)
 	}
 	return it, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/parallel"
 	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/scaninfo"
 )
 
 // Workers reads in n goroutines, of which the caller's is one; a value below 1 means one for each
@@ -46,8 +47,8 @@ type partsScan struct {
 	parts   []scan.Opener // of one call of each
 	columns int           // of the batches and of tests
 	workers int
-	bytes   int64       // reserved for all workers but the first
-	explain *explaining // nil: nothing is explained
+	bytes   int64              // reserved for all workers but the first
+	explain *scaninfo.Recorder // nil: nothing is explained
 	ctx     context.Context
 	failed  atomic.Pointer[error] // the first error of a goroutine; nil: none
 
@@ -125,17 +126,16 @@ func (sc *Scan) startParts(verb string) (*partsScan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var x *explaining
+	var r *scaninfo.Recorder
 	if sc.o.explain != nil {
-		x = sc.newExplaining(&v, &o)
-		x.e.verb = verb
+		r = sc.record(verb, &v, &o)
 	}
 	p, err := sc.newPartsScan(v, o)
 	if err != nil {
 		return nil, err
 	}
-	p.explain = x
-	x.timed(begin)
+	p.explain = r
+	r.Timed(begin)
 	return p, nil
 }
 
@@ -181,10 +181,10 @@ func (p *partsScan) each(begin func(worker int, it scan.Iterator),
 		}
 		return err
 	})
-	if x := p.explain; x != nil {
-		x.timed(start)
-		x.workers(p.workers)
-		x.complete = err == nil
+	if r := p.explain; r != nil {
+		r.Timed(start)
+		r.SetWorkers(p.workers)
+		r.Complete = err == nil
 	}
 	return err
 }
@@ -209,7 +209,7 @@ func (p *partsScan) use(worker int, it scan.Iterator, f func(worker int, b *batc
 func (p *partsScan) restart() (err error) {
 	p.workers = 1
 	p.failed.Store(nil)
-	p.explain.restart()
+	p.explain.Restart()
 	p.parts, err = p.view.Parts(p.options, p.step)
 	return err
 }
@@ -219,7 +219,7 @@ func (p *partsScan) close() {
 	p.view.Release()
 	p.store.core.Budget.Release(budget.Scan, p.bytes)
 	if p.explain != nil {
-		p.explain.finish(-1)
+		p.explain.Finish(-1)
 	}
 }
 

@@ -50,6 +50,7 @@ var floors = map[string]int{
 
 	"rowset":    6,
 	"memrowset": 6,
+	"scaninfo":  6,
 
 	"delta":         5,
 	"bloom":         5,

@@ -1,4 +1,4 @@
-package oribi
+package scaninfo
 
 import (
 	"fmt"
