@@ -2,10 +2,11 @@ package oribi
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/oribi-db/oribi/internal/bind"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/grouping"
 	"github.com/oribi-db/oribi/internal/tablet"
 )
 
@@ -15,31 +16,22 @@ import (
 //
 // NULLs are left out, as in SQL. Of rows without any other value, the sum, average, minimum, and
 // maximum are NULL, and the count is 0.
-type Aggregate struct {
-	kind   aggregateKind
-	column string
-	terms  []Term // of a sum of products
+type Aggregate struct{ a grouping.Aggregate }
+
+func aggregateOf(kind grouping.Kind, column string, terms ...Term) Aggregate {
+	a := grouping.Aggregate{Kind: kind, Column: column}
+	for _, t := range terms {
+		a.Terms = append(a.Terms, t.t)
+	}
+	return Aggregate{a}
 }
 
-type aggregateKind uint8
-
-const (
-	countRows aggregateKind = iota + 1
-	countOf
-	sumOf
-	minOf
-	maxOf
-	avgOf
-)
-
-var aggregateNames = map[aggregateKind]string{countOf: "count", sumOf: "sum", minOf: "min", maxOf: "max", avgOf: "avg"}
-
 // CountRows returns the aggregate that is the number of rows, an int64.
-func CountRows() Aggregate { return Aggregate{kind: countRows} }
+func CountRows() Aggregate { return aggregateOf(grouping.CountRows, "") }
 
 // CountOf returns the aggregate that is the number of rows in which the column is not NULL, an
 // int64.
-func CountOf(column string) Aggregate { return Aggregate{kind: countOf, column: column} }
+func CountOf(column string) Aggregate { return aggregateOf(grouping.CountOf, column) }
 
 // SumOf returns the aggregate that is the sum of a column of integers, decimals, or floats. The sum
 // of integers is an Int128 and a sum of decimals a Decimal with the scale of the column. Both are
@@ -58,41 +50,24 @@ func SumOf(column string) Aggregate { return SumOfProduct(Col(column)) }
 // ErrOverflow if a product, from the first term to any other, or the sum is out of range. If there
 // is a float, the terms and products are computed with float64, which rounds; their sum is as that
 // of SumOf.
-func SumOfProduct(terms ...Term) Aggregate { return Aggregate{kind: sumOf, terms: slices.Clone(terms)} }
+func SumOfProduct(terms ...Term) Aggregate { return aggregateOf(grouping.SumOf, "", terms...) }
 
 // MinOf returns the aggregate that is the least value of a column of any type but array, as a Go
 // value as in Row. Of floats, −0 is below +0 and NaN is above +Inf. It is NaN only if all values
 // are.
-func MinOf(column string) Aggregate { return Aggregate{kind: minOf, column: column} }
+func MinOf(column string) Aggregate { return aggregateOf(grouping.MinOf, column) }
 
 // MaxOf returns the aggregate that is the greatest value of a column, in the same order as MinOf.
-func MaxOf(column string) Aggregate { return Aggregate{kind: maxOf, column: column} }
+func MaxOf(column string) Aggregate { return aggregateOf(grouping.MaxOf, column) }
 
 // AvgOf returns the aggregate that is the average of a column of integers, decimals, or floats: the
 // exact sum, which cannot overflow, divided by the number of values. Of integers and floats it is
 // the nearest float64. Of decimals it is a Decimal with six more digits after the point than the
 // column, less if there would be more than 38 digits, rounded half away from zero.
-func AvgOf(column string) Aggregate {
-	return Aggregate{kind: avgOf, column: column, terms: []Term{Col(column)}}
-}
+func AvgOf(column string) Aggregate { return aggregateOf(grouping.AvgOf, column, Col(column)) }
 
 // String returns a in the syntax of SQL.
-func (a Aggregate) String() string {
-	if a.kind == countRows {
-		return "count(*)"
-	}
-	argument := bind.QuoteName(a.column)
-	if a.kind == sumOf {
-		texts := make([]string, len(a.terms))
-		for i, t := range a.terms {
-			texts[i] = t.String()
-		}
-		if argument = strings.Join(texts, " * "); len(texts) == 1 {
-			argument = strings.TrimSuffix(strings.TrimPrefix(argument, "("), ")")
-		}
-	}
-	return aggregateNames[a.kind] + "(" + argument + ")"
-}
+func (a Aggregate) String() string { return a.a.String() }
 
 // groupMemory is the part of Options.MemoryLimit that the groups of an aggregate may take.
 const groupMemory = 4
@@ -122,7 +97,7 @@ func (t *Table) Aggregate(
 	if o.top > 0 && len(aggregates) == 0 {
 		return nil, t.errorf(errTop)
 	}
-	if len(o.groupBy) == 0 && !slices.ContainsFunc(aggregates, func(a Aggregate) bool { return a.kind != countRows }) {
+	if len(o.groupBy) == 0 && !slices.ContainsFunc(aggregates, func(a Aggregate) bool { return a.a.Kind != grouping.CountRows }) {
 		return t.aggregateRows(ctx, aggregates, &o)
 	}
 	for tries := 0; ; tries++ {
@@ -134,12 +109,13 @@ func (t *Table) Aggregate(
 }
 
 func (t *Table) aggregateOnce(ctx context.Context, aggregates []Aggregate, o readOptions) (*AggregateResult, error) {
-	p := &aggregation{aggregates: aggregates, by: o.groupBy, limit: t.store.opts.MemoryLimit / groupMemory}
-	if o.top > 0 {
-		p.best = &best{n: o.top, limit: p.limit}
+	list := make([]grouping.Aggregate, len(aggregates))
+	for i := range aggregates {
+		list[i] = aggregates[i].a
 	}
+	q := grouping.New(list, o.groupBy, o.top, t.store.opts.MemoryLimit/groupMemory)
 	o.fit = func(tableSchema *tablet.TableSchema) ([]int, error) {
-		indexes, err := p.bind(tableSchema)
+		indexes, err := q.Bind(tableSchema.Schema)
 		return indexes, t.errorf(err)
 	}
 	o.order = anyOrder
@@ -149,11 +125,22 @@ func (t *Table) aggregateOnce(ctx context.Context, aggregates []Aggregate, o rea
 		return nil, err
 	}
 	defer parts.close()
-	if err := p.run(parts); err != nil {
+	if err := q.Run(parts); err != nil {
 		return nil, t.errorf(err)
 	}
-	result, err := p.result()
-	return result, t.errorf(err)
+	groups, total := q.Groups()
+	result := &AggregateResult{Columns: q.Columns(), Total: total}
+	for g, err := range groups {
+		if err != nil {
+			return nil, t.errorf(err)
+		}
+		values := make([]Value, len(g.Values))
+		for i, v := range g.Values {
+			values[i] = Value{v}
+		}
+		result.Groups = append(result.Groups, Group{g.Key, values})
+	}
+	return result, nil
 }
 
 // aggregateRows returns the result of aggregates that are all CountRows.
@@ -164,9 +151,11 @@ func (t *Table) aggregateRows(ctx context.Context, aggregates []Aggregate, o *re
 	}
 	result, group := &AggregateResult{}, Group{}
 	for range aggregates {
-		result.Columns = append(result.Columns, countColumn("count"))
+		result.Columns = append(result.Columns, grouping.CountColumn("count"))
 		group.Values = append(group.Values, Value{n})
 	}
 	result.Groups, result.Total = []Group{group}, 1
 	return result, nil
 }
+
+var errTop = fmt.Errorf("top: there is no aggregate: %w", fault.ErrSchema)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/scaninfo"
 	"github.com/oribi-db/oribi/internal/store"
+	"github.com/oribi-db/oribi/scaninfo"
 )
 
 // Count returns the number of rows. Without options, it adds up counters and reads no rows, unless
@@ -53,7 +53,7 @@ func (sc *Scan) count() (int64, error) {
 	}
 	defer p.close()
 	counts := make([]int64, p.workers)
-	err = p.each(nil, func(worker int, b *batch.RecordBatch) error {
+	err = p.Each(nil, func(worker int, b *batch.RecordBatch) error {
 		counts[worker] += int64(b.Selected())
 		return nil
 	})

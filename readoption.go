@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/grouping"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -136,7 +137,7 @@ type readOptions struct {
 	prefix  any
 	limit   int64 // below 0: none
 	order   order
-	groupBy []groupKey
+	groupBy []grouping.Key
 	top     int          // groups of the result; 0: all
 	explain *Explanation // set when the read ends, unless nil
 	// goroutines of a scan in any order; 0, 1: one, the caller
@@ -281,7 +282,7 @@ func GroupBy(columns ...string) AggregateOption {
 	columns = slices.Clone(columns)
 	return groupOption(func(o *readOptions) {
 		for _, c := range columns {
-			o.groupBy = append(o.groupBy, groupKey{column: c})
+			o.groupBy = append(o.groupBy, grouping.Key{Column: c})
 		}
 	})
 }
@@ -291,7 +292,9 @@ func GroupBy(columns ...string) AggregateOption {
 // "2026-11" for a month; the groups are in the order of time. The column of the result has a name
 // such as month(seen). Errors of the read: as for GroupBy; ErrSchema for another period or type.
 func GroupByPeriod(period, column string) AggregateOption {
-	return groupOption(func(o *readOptions) { o.groupBy = append(o.groupBy, groupKey{column, true, period}) })
+	return groupOption(func(o *readOptions) {
+		o.groupBy = append(o.groupBy, grouping.Key{Column: column, ByPeriod: true, Period: period})
+	})
 }
 
 // Top makes Table.Aggregate return only the n groups, at least one, with the greatest values of the

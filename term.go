@@ -2,6 +2,7 @@ package oribi
 
 import (
 	"github.com/oribi-db/oribi/internal/bind"
+	"github.com/oribi-db/oribi/internal/grouping"
 )
 
 // Term is a factor of SumOfProduct: a column, multiplied by a constant and added to another.
@@ -12,26 +13,23 @@ import (
 // Constants are exact: integers, decimals, or floats, which stand for the shortest decimal number
 // to which they are nearest. A constant of another type is ErrSchema when the call begins, and a
 // constant that is out of range ErrOverflow. A Term is immutable.
-type Term struct {
-	term bind.Term
-	err  error // of the first constant that does not fit
-}
+type Term struct{ t grouping.Term }
 
 // Col returns the term that is a column, whose type is an integer, a decimal, or a float.
-func Col(column string) Term { return Term{term: bind.TermOf(column)} }
+func Col(column string) Term { return Term{grouping.Term{Term: bind.TermOf(column)}} }
 
 // Plus returns t + v.
 func (t Term) Plus(v any) Term {
-	if t.err == nil {
-		t.term, t.err = t.term.Plus(v)
+	if t.t.Err == nil {
+		t.t.Term, t.t.Err = t.t.Plus(v)
 	}
 	return t
 }
 
 // Times returns t × v.
 func (t Term) Times(v any) Term {
-	if t.err == nil {
-		t.term, t.err = t.term.Times(v)
+	if t.t.Err == nil {
+		t.t.Term, t.t.Err = t.t.Times(v)
 	}
 	return t
 }
@@ -40,4 +38,4 @@ func (t Term) Times(v any) Term {
 func (t Term) Neg() Term { return t.Times(-1) }
 
 // String returns t in the syntax of SQL.
-func (t Term) String() string { return t.term.String() }
+func (t Term) String() string { return t.t.String() }

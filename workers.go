@@ -162,10 +162,13 @@ func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
 	return p, nil
 }
 
-// each calls f for the batches of the scan, in up to p.workers goroutines, and begin, unless that
+// Workers returns the number of goroutines.
+func (p *partsScan) Workers() int { return p.workers }
+
+// Each calls f for the batches of the scan, in up to p.workers goroutines, and begin, unless that
 // is nil, for each part before its batches. Calls with the same worker, in [0, p.workers), never
 // overlap.
-func (p *partsScan) each(begin func(worker int, it scan.Iterator),
+func (p *partsScan) Each(begin func(worker int, it scan.Iterator),
 	f func(worker int, b *batch.RecordBatch) error) error {
 	start := time.Now()
 	err := parallel.EachLate(len(p.parts), p.workers, p.begin, func(worker, i int) error {
@@ -205,8 +208,8 @@ func (p *partsScan) use(worker int, it scan.Iterator, f func(worker int, b *batc
 	return nil
 }
 
-// restart makes p read all rows once more, in one goroutine.
-func (p *partsScan) restart() (err error) {
+// Restart makes p read all rows once more, in one goroutine.
+func (p *partsScan) Restart() (err error) {
 	p.workers = 1
 	p.failed.Store(nil)
 	p.explain.Restart()

@@ -48,9 +48,10 @@ var floors = map[string]int{
 	"internal/salvage/damaged":  7,
 	"internal/salvage/versions": 8,
 
-	"rowset":    6,
-	"memrowset": 6,
-	"scaninfo":  6,
+	"rowset":            6,
+	"memrowset":         6,
+	"scaninfo":          6,
+	"internal/grouping": 6,
 
 	"delta":         5,
 	"bloom":         5,

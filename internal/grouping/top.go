@@ -1,4 +1,4 @@
-package oribi
+package grouping
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/oribi-db/oribi/internal/aggregate"
 	"github.com/oribi-db/oribi/internal/bind"
-	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -93,26 +92,26 @@ func (b *best) groups() []Group {
 }
 
 // choose counts the engine's groups and adds them to the best ones.
-func (p *aggregation) choose() error {
-	b, inputs := p.best, p.inputs()
-	b.keys, b.first = nil, p.columns[len(p.by)].Type
-	for _, c := range p.keys {
+func (q *Query) choose() error {
+	b, inputs := q.best, q.inputs()
+	b.keys, b.first = nil, q.columns[len(q.by)].Type
+	for _, c := range q.keys {
 		b.keys = append(b.keys, inputs[c].Type)
 	}
-	for g := range p.engine.Each() {
-		p.total++
-		r := ranked{key: p.engine.Key(g)}
-		v, err := p.value(g, 0)
+	for g := range q.engine.Each() {
+		q.total++
+		r := ranked{key: q.engine.Key(g)}
+		v, err := q.value(g, 0)
 		if err == nil && v != nil {
-			r.first, err = bind.Append([]byte{}, &p.columns[len(p.by)], v)
+			r.first, err = bind.Append([]byte{}, &q.columns[len(q.by)], v)
 		}
 		if err != nil {
-			return fmt.Errorf("%v: %w", p.aggregates[0], err)
+			return fmt.Errorf("%v: %w", q.aggregates[0], err)
 		}
 		if b.last != nil && b.compare(&r, b.last) > 0 {
 			continue
 		}
-		if r.group, err = p.group(g); err == nil {
+		if r.group, err = q.group(g); err == nil {
 			err = b.add(r)
 		}
 		if err != nil {
@@ -121,5 +120,3 @@ func (p *aggregation) choose() error {
 	}
 	return nil
 }
-
-var errTop = fmt.Errorf("top: there is no aggregate: %w", fault.ErrSchema)

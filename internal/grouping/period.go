@@ -1,4 +1,4 @@
-package oribi
+package grouping
 
 import (
 	"fmt"
@@ -12,18 +12,18 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// groupKey is a column by which the rows of an aggregate are grouped, or the period of its times.
-type groupKey struct {
-	column   string
-	byPeriod bool   // else by the values themselves
-	period   string // a key of periodLayouts, or an error
+// Key is a column by which rows are grouped, or the period of its times.
+type Key struct {
+	Column   string
+	ByPeriod bool   // else by the values themselves
+	Period   string // a key of periodLayouts, or an error
 }
 
-func (k groupKey) String() string {
-	if !k.byPeriod {
-		return k.column
+func (k Key) String() string {
+	if !k.ByPeriod {
+		return k.Column
 	}
-	return k.period + "(" + k.column + ")"
+	return k.Period + "(" + k.Column + ")"
 }
 
 // periodLayouts are the periods, and the texts of them: the beginnings of an RFC 3339 time.
@@ -38,16 +38,16 @@ type periodKey struct {
 }
 
 // bindPeriod returns the computed column of a key, and the column of the result.
-func bindPeriod(k groupKey, column int, in *schema.Column) (p periodKey, out schema.Column, err error) {
-	if periodLayouts[k.period] == "" {
-		return p, out, fmt.Errorf("%v: unknown period %q%s: %w", k, k.period,
-			nearest.Hint(k.period, nearest.Keys(periodLayouts)), fault.ErrSchema)
+func bindPeriod(k Key, column int, in *schema.Column) (p periodKey, out schema.Column, err error) {
+	if periodLayouts[k.Period] == "" {
+		return p, out, fmt.Errorf("%v: unknown period %q%s: %w", k, k.Period,
+			nearest.Hint(k.Period, nearest.Keys(periodLayouts)), fault.ErrSchema)
 	}
 	if in.Type != schema.Timestamp && in.Type != schema.Date {
 		return p, out, fmt.Errorf("%v: want a column of type timestamp or date, not %s: %w", k, in.TypeName(),
 			fault.ErrSchema)
 	}
-	return periodKey{column, in.Type, k.period}, schema.Column{Name: k.String(), Type: schema.String,
+	return periodKey{column, in.Type, k.Period}, schema.Column{Name: k.String(), Type: schema.String,
 		Nullable: in.Nullable}, nil
 }
 
@@ -115,32 +115,32 @@ func (p *periodKey) text(number int64) string {
 }
 
 // withPeriods returns b with the computed columns after its own.
-func (p *aggregation) withPeriods(b *batch.RecordBatch) *batch.RecordBatch {
-	if len(p.periods) == 0 {
+func (q *Query) withPeriods(b *batch.RecordBatch) *batch.RecordBatch {
+	if len(q.periods) == 0 {
 		return b
 	}
 	more := *b
 	more.Columns = append([]*batch.Vector{}, b.Columns...)
-	for i := range p.periods {
-		more.Columns = append(more.Columns, p.periods[i].numbers(b.Columns[p.periods[i].column]))
+	for i := range q.periods {
+		more.Columns = append(more.Columns, q.periods[i].numbers(b.Columns[q.periods[i].column]))
 	}
 	return &more
 }
 
 // inputs returns the columns of the batches that the engines take.
-func (p *aggregation) inputs() []schema.Column {
-	list := append([]schema.Column{}, p.read...)
-	for range p.periods {
+func (q *Query) inputs() []schema.Column {
+	list := append([]schema.Column{}, q.read...)
+	for range q.periods {
 		list = append(list, schema.Column{Type: schema.Int64, Nullable: true})
 	}
 	return list
 }
 
 // keyValue returns the value of key i of a group.
-func (p *aggregation) keyValue(i int, cell []byte) any {
-	if k := p.keys[i] - len(p.read); k >= 0 && cell != nil {
+func (q *Query) keyValue(i int, cell []byte) any {
+	if k := q.keys[i] - len(q.read); k >= 0 && cell != nil {
 		number, _ := bind.Value(&schema.Column{Type: schema.Int64}, cell).(int64)
-		return p.periods[k].text(number)
+		return q.periods[k].text(number)
 	}
-	return bind.Value(&p.columns[i], cell)
+	return bind.Value(&q.columns[i], cell)
 }
