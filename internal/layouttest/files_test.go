@@ -50,7 +50,7 @@ var fileFloors = map[string][]string{
 		"product",
 	},
 	"internal/rowunion": {
-		"join mem",
+		"join mem ownwrites",
 		"order",
 		"union",
 		"history",
