@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -195,4 +196,24 @@ func checkDefault(c *schema.Column) error {
 		return fmt.Errorf("default: %w: %w", err, fault.ErrSchema)
 	}
 	return nil
+}
+
+// keepsExpiry returns an error if rows expire by a column, or did so in the table's history.
+func (d *draft) keepsExpiry(name string) error {
+	return d.schema.Set(name, func(c *schema.Column) error {
+		if d.row.Expiry.Names(c.ID) {
+			return fmt.Errorf("rows expire by it, or did so in the table's history: %w", fault.ErrSchema)
+		}
+		return nil
+	})
+}
+
+// endsRule reports whether the draft ends the rule by which rows expire now.
+func (d *draft) endsRule() bool {
+	n := len(d.row.Expiry)
+	if n == 0 || d.row.Expiry[n-1].From != mvcc.Max {
+		return false
+	}
+	_, ok := d.row.Expiry[:n-1].Current()
+	return ok
 }

@@ -2,12 +2,7 @@ package oribi
 
 import (
 	"context"
-
-	"github.com/oribi-db/oribi/storeinfo"
 )
-
-// BackgroundOp describes an operation of background work: what it would free, gain, and cost.
-type BackgroundOp = storeinfo.BackgroundOp
 
 // PauseBackgroundWork waits until no background operation runs, and keeps others from starting
 // until resume is called. Pauses may overlap: work continues when all are over. Flushes that the

@@ -56,16 +56,6 @@ func (o Op) String() string {
 	return o.kind().String()
 }
 
-// Row maps column names to values. A nil value is NULL; an absent name leaves the column unset. Row
-// suits small programs; see TableOf for struct types, and Batch.Vectors for bulk work.
-//
-// An integer column takes every integer type whose value is in its range. Other columns take
-// float32 and float64; string; []byte for binary; bool; time.Time for date and timestamp; Decimal;
-// Int128. An array takes a slice of these, or []any with nil for NULL elements. Every column takes
-// a Cell of its type, too, and a numeric column any number that it can represent exactly. In a row
-// that was read, an array is a []any.
-type Row map[string]any
-
 // Batch collects operations that are committed as one. It must be used by one goroutine at a time.
 //
 // Each row is checked and encoded when it is added, by the schema that its table had when the batch
@@ -592,3 +582,28 @@ func (p *tableOps) reserve(n int) {
 		p.buf = make([]byte, 0, max(n, tableOpsBufferBytes, 2*cap(p.buf)))
 	}
 }
+
+// reserveValues makes room in p.value for n cells of fixed width, so that it does not move while
+// they are made.
+func (p *tableOps) reserveValues(n int) {
+	if cap(p.value) < 16*n {
+		p.value = make([]byte, 0, 16*n)
+	}
+	p.value = p.value[:0]
+}
+
+// spoil makes the whole batch fail, also in CommitPartial.
+func (b *Batch) spoil(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// Assigned is a value of an auto-incrementing column that Commit assigned to an inserted row.
+type Assigned struct {
+	Row   int // position in the batch, from 0
+	Value int64
+}
+
+// unindex removes the map.
+func (p *tableOps) unindex() { p.byKey, p.keys, p.sorted, p.indexed = nil, nil, 0, 0 }

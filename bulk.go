@@ -13,19 +13,6 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// BulkOption is an option of Table.UpdateWhere, DeleteWhere, DeleteRange, Truncate, and RestoreTo:
-// InPieces, PieceBytes, Confirm, NoSync, and each RangeOption. A nil option has no effect.
-type BulkOption interface{ bulk(*bulkOptions) }
-
-type bulkOptions struct {
-	read   readOptions // which rows
-	pieces int64       // bytes of a write batch; 0 = there is only one
-	noSync bool
-
-	confirm func(rows int64) error // nil: nobody asks
-	most    int64                  // rows that confirm has accepted
-}
-
 type pieceBytes int64
 
 type confirmation func(rows int64) error
@@ -355,3 +342,6 @@ func (c *rowsChange) next() Key {
 	}
 	return key
 }
+
+// opPurge is an operation of this package that deletes expired rows. No read changes by it.
+const opPurge = Op(tablet.Purge)

@@ -78,13 +78,6 @@ func (b *Batch) condition(t *Table, c *tablet.Condition, predicates []Predicate,
 	}
 }
 
-// spoil makes the whole batch fail, also in CommitPartial.
-func (b *Batch) spoil(err error) {
-	if b.err == nil {
-		b.err = err
-	}
-}
-
 // Get reads a row as the batch would leave it: its newest published state with the batch's
 // operations so far applied. Other batches may change the row before Commit; use If to exclude
 // that. Get does not see rows whose key contains an auto-incrementing column that Commit has yet to
@@ -182,9 +175,6 @@ func (p *tableOps) index() {
 	}
 }
 
-// unindex removes the map.
-func (p *tableOps) unindex() { p.byKey, p.keys, p.sorted, p.indexed = nil, nil, 0, 0 }
-
 // keysIn returns a copy of the keys of the operations in a range of encoded keys, in order. A nil
 // upper bound is none.
 func (p *tableOps) keysIn(lower, upper []byte) []string {
@@ -204,12 +194,6 @@ func (p *tableOps) keysIn(lower, upper []byte) []string {
 // Refused returns the rows that the last CommitPartial left out, in their order in the
 // batch, each with its cause.
 func (b *Batch) Refused() []*RowError { return b.outcomes }
-
-// Assigned is a value of an auto-incrementing column that Commit assigned to an inserted row.
-type Assigned struct {
-	Row   int // position in the batch, from 0
-	Value int64
-}
 
 // Assigned returns the values that the last Commit assigned to inserted rows of tables with an
 // auto-incrementing column, in the order of the batch. The slice is valid until the next Commit.

@@ -2,7 +2,6 @@ package oribi
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -47,11 +46,3 @@ type RowError = change.RowError
 
 // callErr returns err as the error of a public call, see fault.Call.
 func callErr(place string, err error) error { return fault.Call(place, err) }
-
-// errorf returns err as the error of a public call on the table.
-func (t *Table) errorf(err error) error {
-	if err == nil {
-		return nil
-	}
-	return callErr(fmt.Sprintf("table %q", t.tab.Name()), err)
-}

@@ -1,7 +1,6 @@
 package oribi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -11,8 +10,6 @@ import (
 	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
-	"github.com/oribi-db/oribi/internal/store"
-	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -72,16 +69,6 @@ func SetExpires(column string, age time.Duration) Alteration {
 // deletes them first.
 func ClearExpires() Alteration { return func(d *draft) error { return d.setRule(nil) } }
 
-// keepsExpiry returns an error if rows expire by a column, or did so in the table's history.
-func (d *draft) keepsExpiry(name string) error {
-	return d.schema.Set(name, func(c *schema.Column) error {
-		if d.row.Expiry.Names(c.ID) {
-			return fmt.Errorf("rows expire by it, or did so in the table's history: %w", fault.ErrSchema)
-		}
-		return nil
-	})
-}
-
 // setRule makes a rule begin with the alteration. With a nil rule, rows do not expire.
 func (d *draft) setRule(rule *expiry.Rule) error {
 	rules := d.row.Expiry
@@ -94,45 +81,6 @@ func (d *draft) setRule(rule *expiry.Rule) error {
 	}
 	d.row.Expiry = rules
 	return nil
-}
-
-// endsRule reports whether the draft ends the rule by which rows expire now.
-func (d *draft) endsRule() bool {
-	n := len(d.row.Expiry)
-	if n == 0 || d.row.Expiry[n-1].From != mvcc.Max {
-		return false
-	}
-	_, ok := d.row.Expiry[:n-1].Current()
-	return ok
-}
-
-// opPurge is an operation of this package that deletes expired rows. No read changes by it.
-const opPurge = Op(tablet.Purge)
-
-// purge deletes the rows that have expired so far.
-func (t *Table) purge(ctx context.Context) error {
-	if !store.Expires(t.tab) {
-		return nil
-	}
-	c := rowsChange{t: t, op: opPurge, o: collectBulk([]BulkOption{InPieces()}), b: t.store.newBulkBatch()}
-	_, err := c.run(ctx)
-	return err
-}
-
-// purgeKeys deletes the rows with these encoded keys that have expired.
-func (t *Table) purgeKeys(ctx context.Context, keys [][]byte) error {
-	b := t.store.newBulkBatch()
-	p := b.opsOf(t)
-	if p == nil {
-		return b.err
-	}
-	for _, key := range keys {
-		p.ops = append(p.ops, tablet.Op{Kind: tablet.Purge, Index: b.n, Key: key})
-		b.n++
-		b.bytes += int64(len(key) + opOverhead)
-	}
-	_, err := b.Commit(ctx, NoSync)
-	return err
 }
 
 // ruleOf returns the rule for a column. Errors: ErrSchema.

@@ -6,17 +6,6 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Explanation describes what a scan, a count, or an aggregate did: what it read, what it skipped
-// and why, and how it tested each predicate. The option Explain and Scan.Explain return one. Its
-// parts are counts of rowsets, of rows, of each predicate, and of each column.
-type (
-	Explanation     = scaninfo.Explanation
-	RowSetCounts    = scaninfo.RowSetCounts
-	RowCounts       = scaninfo.RowCounts
-	PredicateCounts = scaninfo.PredicateCounts
-	ColumnCounts    = scaninfo.ColumnCounts
-)
-
 // Explain makes a read set *e to an explanation of what it did, when it ends: for a scan at the end
 // of the loop over its rows, also if the loop was left early or there was an error. If the read
 // fails before it reads rows, or does not run, *e does not change. A read that is explained is
@@ -29,31 +18,11 @@ func Explain(e *Explanation) CountOption {
 	})
 }
 
-// Explain runs the scan to its end and describes what it did, without returning the rows. To get
-// both, give Table.Scan the option Explain. Together with an error, the explanation describes the
-// read up to then; it is nil if nothing was read.
-func (sc *Scan) Explain() (*Explanation, error) {
-	to, e := sc.o.explain, new(Explanation)
-	sc.o.explain = e
-	defer func() { sc.o.explain = to }()
-	var failed error
-	for _, err := range sc.Batches() {
-		failed = err
-	}
-	if e.Table == "" { // it did not begin to read
-		return nil, failed
-	}
-	if to != nil {
-		*to = *e
-	}
-	return e, failed
-}
-
-// record begins the explanation of a scan with options o, and makes o count. verb is the use of the
-// rows.
-func (sc *Scan) record(verb string, v *view, o *scan.Options) *scaninfo.Recorder {
+// newRecorder begins the explanation of a read of a table with options o, and makes the scan of it
+// count. verb is the use of the rows.
+func newRecorder(t *Table, o *readOptions, verb string, v *view, sc *scan.Options) *scaninfo.Recorder {
 	s := v.TableSchema.Schema
-	r := scaninfo.Begin(sc.o.explain, sc.t.tab.Name(), verb, s, whereText(s, sc.o.where), o)
+	r := scaninfo.Begin(o.explain, t.tab.Name(), verb, s, whereText(s, o.where), sc)
 	if v.Clock() >= 0 { // the test for expired rows was added last
 		r.MarkExpiry()
 	}

@@ -50,3 +50,13 @@ func (t *Table) bound(buf []byte, tableSchema *tablet.TableSchema, key any) ([]b
 	}
 	return t.appendKey(buf, tableSchema, key, true)
 }
+
+// Row maps column names to values. A nil value is NULL; an absent name leaves the column unset. Row
+// suits small programs; see TableOf for struct types, and Batch.Vectors for bulk work.
+//
+// An integer column takes every integer type whose value is in its range. Other columns take
+// float32 and float64; string; []byte for binary; bool; time.Time for date and timestamp; Decimal;
+// Int128. An array takes a slice of these, or []any with nil for NULL elements. Every column takes
+// a Cell of its type, too, and a numeric column any number that it can represent exactly. In a row
+// that was read, an array is a []any.
+type Row map[string]any

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/storeinfo"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -254,3 +255,9 @@ func (o *Options) filled() Options {
 	}
 	return c
 }
+
+// defaultClock is the clock of a store that was opened without one.
+type defaultClock struct{ *mvcc.HybridClock }
+
+// BackgroundOp describes an operation of background work: what it would free, gain, and cost.
+type BackgroundOp = storeinfo.BackgroundOp

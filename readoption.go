@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/internal/grouping"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scaninfo"
 )
 
 // The options of reads are grouped by what they say: which state, which columns, which rows. Each
@@ -313,3 +314,27 @@ func GroupByPeriod(period, column string) AggregateOption {
 func Top(n int) AggregateOption {
 	return groupOption(func(o *readOptions) { o.top = max(n, 1) })
 }
+
+// BulkOption is an option of Table.UpdateWhere, DeleteWhere, DeleteRange, Truncate, and RestoreTo:
+// InPieces, PieceBytes, Confirm, NoSync, and each RangeOption. A nil option has no effect.
+type BulkOption interface{ bulk(*bulkOptions) }
+
+type bulkOptions struct {
+	read   readOptions // which rows
+	pieces int64       // bytes of a write batch; 0 = there is only one
+	noSync bool
+
+	confirm func(rows int64) error // nil: nobody asks
+	most    int64                  // rows that confirm has accepted
+}
+
+// Explanation describes what a scan, a count, or an aggregate did: what it read, what it skipped
+// and why, and how it tested each predicate. The option Explain and Scan.Explain return one. Its
+// parts are counts of rowsets, of rows, of each predicate, and of each column.
+type (
+	Explanation     = scaninfo.Explanation
+	RowSetCounts    = scaninfo.RowSetCounts
+	RowCounts       = scaninfo.RowCounts
+	PredicateCounts = scaninfo.PredicateCounts
+	ColumnCounts    = scaninfo.ColumnCounts
+)

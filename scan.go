@@ -10,7 +10,6 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/bind"
-	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/scaninfo"
@@ -28,9 +27,17 @@ type Scan struct {
 
 	keys  bool   // the iterator returns the rows' keys, too
 	after []byte // encoded: the scan reads only rows with keys above it; nil for all rows
-	tx    *Tx    // the transaction of which the scan is a part, or nil
+	tx    scanTx // the transaction of which the scan is a part, or nil
 
-	tracked *trackedScan // the running scan of tx
+	tracked interface{ stop(row int) } // the running scan of tx, or nil
+}
+
+// scanTx is a transaction as its scans see it.
+type scanTx interface {
+	// ready returns an error if the transaction has ended or cannot read the table.
+	ready(t *Table) error
+	// scan returns an iterator over the rows of sc, which it adds to the read set.
+	scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error)
 }
 
 // Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step
@@ -179,14 +186,6 @@ func (sc *Scan) interrupted() error {
 	return sc.t.store.interrupted(sc.ctx)
 }
 
-// interrupted returns the error with which an iteration ends at its next step: ErrClosed, or ctx's.
-func (s *Store) interrupted(ctx context.Context) error {
-	if s.core.Closed() {
-		return fault.ErrClosed
-	}
-	return ctx.Err()
-}
-
 // stop is called when the caller wants no row of the current batch after row i.
 func (sc *Scan) stop(i int) {
 	if sc.tracked != nil {
@@ -215,11 +214,11 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	}
 	var r *scaninfo.Recorder
 	if sc.o.explain != nil {
-		r = sc.record("returned", &v, &o)
+		r = newRecorder(sc.t, &sc.o, "returned", &v, &o)
 	}
 	var it scan.Iterator = run
 	if sc.o.workers > 1 {
-		p, err := sc.newPartsScan(v, o)
+		p, err := newPartsScan(sc.ctx, s, sc.o.workers, v, o)
 		if err != nil {
 			return nil, err
 		}
@@ -324,4 +323,50 @@ func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 	}
 	req.Narrow(prefix, keyenc.PrefixEnd(prefix))
 	return req, nil
+}
+
+// startParts begins the scan, as start does. verb says what is done with the rows.
+func (sc *Scan) startParts(verb string) (*partsScan, error) {
+	begin := time.Now()
+	s := sc.t.store
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	defer s.core.Counters.BeganScan(begin)
+	v, o, err := sc.open(new(bounds))
+	if err != nil {
+		return nil, err
+	}
+	var r *scaninfo.Recorder
+	if sc.o.explain != nil {
+		r = newRecorder(sc.t, &sc.o, verb, &v, &o)
+	}
+	p, err := newPartsScan(sc.ctx, s, sc.o.workers, v, o)
+	if err != nil {
+		return nil, err
+	}
+	p.explain = r
+	r.Timed(begin)
+	return p, nil
+}
+
+// Explain runs the scan to its end and describes what it did, without returning the rows. To get
+// both, give Table.Scan the option Explain. Together with an error, the explanation describes the
+// read up to then; it is nil if nothing was read.
+func (sc *Scan) Explain() (*Explanation, error) {
+	to, e := sc.o.explain, new(Explanation)
+	sc.o.explain = e
+	defer func() { sc.o.explain = to }()
+	var failed error
+	for _, err := range sc.Batches() {
+		failed = err
+	}
+	if e.Table == "" { // it did not begin to read
+		return nil, failed
+	}
+	if to != nil {
+		*to = *e
+	}
+	return e, failed
 }

@@ -93,9 +93,6 @@ func (sn *Snapshot) Close() error {
 	return nil
 }
 
-// defaultClock is the clock of a store that was opened without one.
-type defaultClock struct{ *mvcc.HybridClock }
-
 // checkTimestamp returns an error for a caller's timestamp that looks like a Unix time. The
 // timestamps of a store that was written with another clock may be that low.
 func (s *Store) checkTimestamp(ts mvcc.Timestamp) error {
@@ -108,17 +105,6 @@ func (s *Store) checkTimestamp(ts mvcc.Timestamp) error {
 	}
 	return fault.Reworded(fault.ErrTooOld, "the timestamp looks like the Unix time of %s: use AsOfTime, or "+
 		"mvcc.FromTime", unix.Format(time.RFC3339Nano))
-}
-
-// check returns an error for a point that is most likely a mistake.
-func (p *point) check(s *Store) error {
-	switch {
-	case p.zero:
-		return fault.Reworded(fault.ErrTooOld, "the time is the zero Time")
-	case p.isTime:
-		return nil
-	}
-	return s.checkTimestamp(p.at)
 }
 
 // AdvanceClock moves the store's clock forward to ts: all later write batches get timestamps above

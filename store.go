@@ -1,6 +1,10 @@
 package oribi
 
 import (
+	"context"
+	"fmt"
+
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 )
@@ -40,4 +44,27 @@ func tablets(tables []*Table) []*tablet.Tablet {
 		out[i] = t.tab
 	}
 	return out
+}
+
+// interrupted returns the error with which an iteration ends at its next step: ErrClosed, or ctx's.
+func (s *Store) interrupted(ctx context.Context) error {
+	if s.core.Closed() {
+		return fault.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// Table is one table of an open store. It is safe for concurrent use.
+type Table struct {
+	store *Store
+	tab   *tablet.Tablet
+	entry *store.Table
+}
+
+// errorf returns err as the error of a public call on the table.
+func (t *Table) errorf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return callErr(fmt.Sprintf("table %q", t.tab.Name()), err)
 }

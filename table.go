@@ -3,9 +3,7 @@ package oribi
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
-	"iter"
 	"time"
 	"unicode/utf8"
 
@@ -16,21 +14,11 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/nearest"
-	"github.com/oribi-db/oribi/internal/store"
-	"github.com/oribi-db/oribi/internal/tablet"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
 type blockID = block.ID
-
-// Table is one table of an open store. It is safe for concurrent use.
-type Table struct {
-	store *Store
-	tab   *tablet.Tablet
-	entry *store.Table
-}
 
 // TableOption is an option of CreateTable: History, Comment, RowFile, Expires. The zero TableOption
 // has no effect.
@@ -233,70 +221,6 @@ func (t *Table) Name() string { return t.tab.Name() }
 
 // Schema returns the table's present columns. It must not be modified.
 func (t *Table) Schema() *schema.Schema { return t.tab.Schema().Schema }
-
-// Properties contains the settings of a table.
-type Properties struct {
-	ID            string         // 32 hex digits, assigned when the table is created
-	History       time.Duration  // HistoryForever or how long old versions are kept
-	HistoryFloor  mvcc.Timestamp // the earliest timestamp that can be read; it rises with the time
-	SchemaVersion uint32
-	Comment       string
-	RowFile       bool
-	Expiry        Expiry
-}
-
-// Properties returns the table's settings.
-func (t *Table) Properties() Properties {
-	row := t.tab.Metadata()
-	p := Properties{ID: hex.EncodeToString(row.TableID[:]), History: HistoryForever, HistoryFloor: t.begins(),
-		SchemaVersion: row.SchemaVersion, Comment: row.Comment,
-		RowFile: row.RowFile, Expiry: expiryOf(row)}
-	if row.HistorySec >= 0 {
-		p.History = time.Duration(row.HistorySec) * time.Second
-	}
-	return p
-}
-
-// Extract flushes the table and copies the files of all its rowsets into dir, which it creates,
-// with a tablet.json that describes them. Apache Kudu's own programs read these files. The copy is
-// complete, with the table's history. Rows that have expired are deleted first, since Kudu knows
-// nothing of their expiry. If Extract fails, it removes dir. Errors: os.ErrExist if dir
-// exists; ErrCorrupt; those of Flush.
-func (t *Table) Extract(ctx context.Context, dir string) error {
-	return t.extract(ctx, func(ctx context.Context) error { return t.tab.Extract(ctx, dir) })
-}
-
-// Files flushes the table and calls use with its schema and the files of all its rowsets, in the
-// order of their first keys: what Extract copies. Each file is read and verified in full before its
-// rowset is passed on. The files of a rowset are valid until the next one; sets may be ranged over
-// several times. No flush, compaction, or alteration of the table runs during the call. Errors:
-// ErrCorrupt; those of Flush and of use.
-func (t *Table) Files(
-	ctx context.Context, use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error,
-) error {
-	var refused error // of use: not one of this table, which use names if that matters
-	err := t.extract(ctx, func(ctx context.Context) error {
-		return t.tab.Files(ctx, func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error {
-			refused = use(s, sets)
-			return refused
-		})
-	})
-	if refused != nil {
-		return refused
-	}
-	return err
-}
-
-// extract calls copying after it has deleted the rows that have expired.
-func (t *Table) extract(ctx context.Context, copying func(context.Context) error) error {
-	_, err := t.work(ctx, "extract", func(ctx context.Context) (CompactionResult, error) {
-		if err := t.purge(ctx); err != nil {
-			return CompactionResult{}, err
-		}
-		return CompactionResult{}, copying(ctx)
-	})
-	return err
-}
 
 // Layout returns the table's rowsets as a policy sees them.
 func (t *Table) Layout() compaction.Layout { return t.tab.Info() }

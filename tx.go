@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"time"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -102,50 +102,6 @@ func (s *Store) record() (from mvcc.Timestamp, recorded bool, err error) {
 	}
 	from, err = s.core.Writer.Record()
 	return from, err == nil, err
-}
-
-// Update runs fn in a transaction and commits it. If the commit conflicts, Update waits for a short
-// time and runs fn again, in a new transaction, until ctx is canceled. fn must not have effects
-// that a second run would repeat. If fn returns an error or panics, nothing is changed.
-//
-// Errors: that of fn; those of Begin and Tx.Commit, except ErrConflict. If ctx ends after a
-// conflict, the error wraps both.
-func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...CommitOption) error {
-	for attempt := 0; ; attempt++ {
-		err := s.update(ctx, fn, opts)
-		if !errors.Is(err, errTxConflict) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return callErr("", fmt.Errorf("%w: %w", ctx.Err(), err))
-		case <-time.After(retryDelay(attempt)):
-		}
-	}
-}
-
-func (s *Store) update(ctx context.Context, fn func(*Tx) error, opts []CommitOption) error {
-	tx, err := s.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := fn(tx); err != nil {
-		return err
-	}
-	_, err = tx.Commit(opts...)
-	return err
-}
-
-// The delay before a transaction is tried again is random and doubles, between these bounds.
-const (
-	firstRetry = 50 * time.Microsecond
-	lastRetry  = 50 * time.Millisecond
-)
-
-func retryDelay(attempt int) time.Duration {
-	bound := min(firstRetry<<min(attempt, 16), lastRetry)
-	return rand.N(bound) + 1
 }
 
 // Timestamp returns the timestamp of the state that the transaction reads. It may enter the log, see
@@ -424,4 +380,62 @@ func blind(op *tablet.Op, s *schema.Schema) bool {
 		}
 	}
 	return op.Kind == tablet.Upsert
+}
+
+// Has reports whether there is a row with a key, as Table.Has does. The transaction has then read
+// the row, whether it exists or not: see Tx. Errors: as for Tx.Get, except that a missing row is
+// no error.
+func (tx *Tx) Has(t *Table, key any) (bool, error) {
+	if err := tx.ready(t); err != nil {
+		return false, err
+	}
+	o := readOptions{}
+	At(tx.snapshot).apply(&o)
+	var v view
+	err := t.read(tx.ctx, &o, &v)
+	if err != nil {
+		return false, err
+	}
+	defer t.done(&v)
+	encoded, err := t.appendKey(nil, v.TableSchema, key, false)
+	if err != nil {
+		return false, err
+	}
+	tx.reads.AddKey(t.tab.Number, encoded)
+	if tx.wrote(t, encoded) {
+		cells, err := tx.row(t, &v, encoded)
+		return cells != nil, err
+	}
+	found := false
+	if v.Clock() < 0 {
+		found, err = v.Has(encoded)
+	} else {
+		var until mvcc.Timestamp
+		_, until, found, err = v.GetUntil(encoded, nil, nil)
+		tx.until = min(tx.until, until)
+	}
+	if err != nil {
+		return false, fmt.Errorf("oribi: %w", err)
+	}
+	return found, nil
+}
+
+// trackedScan narrows a range of a transaction's read set to what was read, and finds out when the
+// rows that were read expire. For that, the iterator has one column more, which trackedScan
+// removes.
+type trackedScan struct {
+	scan.Iterator
+	tx         *Tx
+	reads      *conflict.Range
+	descending bool
+	left       int64  // rows up to the limit of the scan; below 0: there is none
+	last       []byte // key of the last row that the caller gets of the current batch, or nil
+	ended      bool   // Next has returned false
+	closed     bool
+
+	expires bool // the rows of the table expire
+	view    tablet.View
+	b       batch.RecordBatch // the current batch without the clock
+	clock   *batch.Vector     // of the current batch: when its rows expire; nil if known
+	upTo    int               // the last row of it that the caller gets
 }

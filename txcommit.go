@@ -2,8 +2,11 @@ package oribi
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -168,4 +171,48 @@ func (tx *Tx) compareRange(t *Table, r conflict.Range, upTo mvcc.Timestamp) erro
 		return fmt.Errorf("table %q: key %s: %w", t.tab.Name(), t.tab.KeyText(d.Key()), errTxConflict)
 	}
 	return d.Close()
+}
+
+// Update runs fn in a transaction and commits it. If the commit conflicts, Update waits for a short
+// time and runs fn again, in a new transaction, until ctx is canceled. fn must not have effects
+// that a second run would repeat. If fn returns an error or panics, nothing is changed.
+//
+// Errors: that of fn; those of Begin and Tx.Commit, except ErrConflict. If ctx ends after a
+// conflict, the error wraps both.
+func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...CommitOption) error {
+	for attempt := 0; ; attempt++ {
+		err := s.update(ctx, fn, opts)
+		if !errors.Is(err, errTxConflict) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return callErr("", fmt.Errorf("%w: %w", ctx.Err(), err))
+		case <-time.After(retryDelay(attempt)):
+		}
+	}
+}
+
+func (s *Store) update(ctx context.Context, fn func(*Tx) error, opts []CommitOption) error {
+	tx, err := s.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	_, err = tx.Commit(opts...)
+	return err
+}
+
+// The delay before a transaction is tried again is random and doubles, between these bounds.
+const (
+	firstRetry = 50 * time.Microsecond
+	lastRetry  = 50 * time.Millisecond
+)
+
+func retryDelay(attempt int) time.Duration {
+	bound := min(firstRetry<<min(attempt, 16), lastRetry)
+	return rand.N(bound) + 1
 }

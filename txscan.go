@@ -5,9 +5,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/rowunion"
-	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/scan"
 )
 
@@ -49,13 +47,14 @@ func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
 		o.Schema = v.Schema
 		it = rowunion.WithWrites(it, o, own, &tableWrites{tx, t, view{View: v.Ref()}})
 	}
-	sc.tracked = &trackedScan{Iterator: it, tx: tx, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper),
+	tracked := &trackedScan{Iterator: it, tx: tx, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper),
 		descending: o.Descending, left: sc.o.limit}
 	if clock >= 0 {
-		sc.tracked.expires, sc.tracked.view = true, v.View
-		tx.scans = append(tx.scans, sc.tracked)
+		tracked.expires, tracked.view = true, v.View
+		tx.scans = append(tx.scans, tracked)
 	}
-	return sc.tracked, nil
+	sc.tracked = tracked
+	return tracked, nil
 }
 
 // tableWrites are the writes of a transaction to a table, as rowunion.Writes.
@@ -73,26 +72,6 @@ func (w *tableWrites) Ended() error {
 		return ErrTxEnded
 	}
 	return nil
-}
-
-// trackedScan narrows a range of a transaction's read set to what was read, and finds out when the
-// rows that were read expire. For that, the iterator has one column more, which trackedScan
-// removes.
-type trackedScan struct {
-	scan.Iterator
-	tx         *Tx
-	reads      *conflict.Range
-	descending bool
-	left       int64  // rows up to the limit of the scan; below 0: there is none
-	last       []byte // key of the last row that the caller gets of the current batch, or nil
-	ended      bool   // Next has returned false
-	closed     bool
-
-	expires bool // the rows of the table expire
-	view    tablet.View
-	b       batch.RecordBatch // the current batch without the clock
-	clock   *batch.Vector     // of the current batch: when its rows expire; nil if known
-	upTo    int               // the last row of it that the caller gets
 }
 
 func (s *trackedScan) Batch() *batch.RecordBatch {

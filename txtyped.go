@@ -56,3 +56,6 @@ func (t TxOf[T]) Delete(rows ...T) error { return t.Add(OpDelete, rows...) }
 func (t TxOf[T]) Add(op Op, rows ...T) error {
 	return t.tx.add(t.table.Table, func() { t.table.Add(op, t.tx.batch, rows...) })
 }
+
+// Has reports whether there is a row with a key, as Tx.Has does.
+func (t TxOf[T]) Has(key any) (bool, error) { return t.tx.Has(t.table.Table, key) }

@@ -316,15 +316,6 @@ func (t *TableOf[T]) bindFor(op Op, tableSchema *tablet.TableSchema) (*bind.Bind
 	return b, nil
 }
 
-// reserveValues makes room in p.value for n cells of fixed width, so that it does not move while
-// they are made.
-func (p *tableOps) reserveValues(n int) {
-	if cap(p.value) < 16*n {
-		p.value = make([]byte, 0, 16*n)
-	}
-	p.value = p.value[:0]
-}
-
 // Get reads one row, as Table.Get does.
 func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...GetOption) (T, error) {
 	for tries := 0; ; tries++ {
@@ -560,4 +551,9 @@ func (t *TableOf[T]) Diff(
 			}
 		}
 	}
+}
+
+// Has reports whether there is a row with a key, as Table.Has does.
+func (t *TableOf[T]) Has(ctx context.Context, key any, opts ...ReadOption) (bool, error) {
+	return t.Table.Has(ctx, key, opts...)
 }

@@ -117,3 +117,14 @@ func (t *Table) indexes(tableSchema *tablet.TableSchema, names []string) ([]int,
 	}
 	return cols, nil
 }
+
+// check returns an error for a point that is most likely a mistake.
+func (p *point) check(s *Store) error {
+	switch {
+	case p.zero:
+		return fault.Reworded(fault.ErrTooOld, "the time is the zero Time")
+	case p.isTime:
+		return nil
+	}
+	return s.checkTimestamp(p.at)
+}

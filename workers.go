@@ -113,36 +113,9 @@ func (p *partsScan) pause() error {
 	return p.store.interrupted(p.ctx)
 }
 
-// startParts begins the scan, as start does. verb says what is done with the rows.
-func (sc *Scan) startParts(verb string) (*partsScan, error) {
-	begin := time.Now()
-	s := sc.t.store
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	defer s.core.Counters.BeganScan(begin)
-	v, o, err := sc.open(new(bounds))
-	if err != nil {
-		return nil, err
-	}
-	var r *scaninfo.Recorder
-	if sc.o.explain != nil {
-		r = sc.record(verb, &v, &o)
-	}
-	p, err := sc.newPartsScan(v, o)
-	if err != nil {
-		return nil, err
-	}
-	p.explain = r
-	r.Timed(begin)
-	return p, nil
-}
-
-// newPartsScan divides the scan into parts. It takes over the view.
-func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
-	s := sc.t.store
-	p := &partsScan{store: s, view: v, options: o, columns: len(o.Columns), ctx: sc.ctx}
+// newPartsScan divides a scan into parts, for so many workers or fewer. It takes over the view.
+func newPartsScan(ctx context.Context, s *Store, workers int, v view, o scan.Options) (*partsScan, error) {
+	p := &partsScan{store: s, view: v, options: o, columns: len(o.Columns), ctx: ctx}
 	p.helped.Store(true)
 	var err error
 	if p.parts, err = v.Parts(o, p.step); err != nil {
@@ -153,7 +126,7 @@ func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
 		p.columns++
 	}
 	each := max(1, int64(p.columns)) * workerColumnBytes
-	workers := max(1, min(sc.o.workers, len(p.parts)))
+	workers = max(1, min(workers, len(p.parts)))
 	if limit := s.core.Budget.Limit(); limit > 0 {
 		workers = int(min(int64(workers), max(1, (limit/4-s.core.Budget.UsedBy(budget.Scan))/each)))
 	}

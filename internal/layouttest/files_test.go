@@ -27,6 +27,24 @@ import (
 // Enter a new file above the floors of all files that it uses and next to the files that it belongs
 // to. Test files are on no floor.
 var fileFloors = map[string][]string{
+	"": {
+		"attempts doc errors schemaof term value",
+		"aggregateresult options",
+		"store",
+		"backgroundwork close compact image info key metrics open predicate rowsets snapshot table usage",
+		"adopt batch checkpoint readoption stats",
+		"follow keyread space verify view",
+		"explain get workers",
+		"appendcells condition getmany has scan trace",
+		"commit count cursor history",
+		"aggregate bulk subscription tx typed",
+		"cursorof purge subscribewindow txscan",
+		"alter extract ingest txcommit txtyped",
+		"expiry settype",
+		"properties restore",
+		"subscriberows",
+		"subscribe",
+	},
 	"bloom": {
 		"bloom sizing",
 		"filter",
