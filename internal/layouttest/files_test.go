@@ -71,6 +71,7 @@ var fileFloors = map[string][]string{
 		"join mem ownwrites",
 		"order",
 		"union",
+		"ownwrites",
 		"history",
 	},
 	"internal/meta": {

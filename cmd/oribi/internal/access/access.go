@@ -29,7 +29,7 @@ func Writing(cmd *cobra.Command) Mode {
 	word := cmd.Flags().Lookup("wait").Value.String()
 	wait, err := parseWait(word)
 	if err != nil {
-		panic(fmt.Sprintf("cli: --wait %s was not checked: %v", word, err))
+		panic(fmt.Sprintf("access: --wait %s was not checked: %v", word, err))
 	}
 	return Mode{ctx: cmd.Context(), wait: wait}
 }

@@ -54,6 +54,19 @@ func (a *Console) Printf(format string, args ...any) error {
 	return err
 }
 
+// Findings counts what a check or a rescue reports, and prints it.
+type Findings struct {
+	N   int
+	Err error // of printing, after which findings are only counted
+}
+
+// Print counts a finding, which print prints.
+func (f *Findings) Print(print func() error) {
+	if f.N++; f.Err == nil {
+		f.Err = print()
+	}
+}
+
 // Quote writes text as a JSON string.
 func Quote(text string) []byte {
 	return celltext.AppendQuoted(nil, []byte(strings.ToValidUTF8(text, "\ufffd")))

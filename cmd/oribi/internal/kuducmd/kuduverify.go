@@ -17,25 +17,20 @@ import (
 func Verify(a *console.Console) *cobra.Command {
 	return verb.New(a, "verify FS", "Check everything: containers, superblocks, blocks, keys, counts, and logs",
 		func(cmd *cobra.Command, args []string) error {
-			findings := 0
-			var printed error
-			report := func(f kudu.Finding) {
-				if findings++; printed == nil {
-					printed = printKuduFinding(a, f)
-				}
-			}
+			var found console.Findings
+			report := func(f kudu.Finding) { found.Print(func() error { return printKuduFinding(a, f) }) }
 			err := withKudu(a, args[0], func(d *kudu.Directory) error { return d.Verify(cmd.Context(), report) })
 			if errors.Is(err, kudu.ErrCorrupt) {
 				report(kudu.Finding{File: args[0], Offset: -1, Problem: exit.Message(err, exit.Damage)})
 				err = nil
 			}
 			switch {
-			case printed != nil:
-				return printed
+			case found.Err != nil:
+				return found.Err
 			case err != nil:
 				return err
-			case findings > 0:
-				return exit.With(exit.Damage, fmt.Errorf("%s: findings: %d", args[0], findings))
+			case found.N > 0:
+				return exit.With(exit.Damage, fmt.Errorf("%s: findings: %d", args[0], found.N))
 			}
 			return a.Printf("ok\n")
 		})

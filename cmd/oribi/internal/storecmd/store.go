@@ -83,14 +83,10 @@ func Verify(a *console.Console) *cobra.Command {
 		func(cmd *cobra.Command, args []string) error {
 			bar := a.Bar(progress.Options{What: "verify", Unit: progress.Bytes})
 			defer bar.Stop()
-			findings := 0
-			var printed error
+			var found console.Findings
 			report := func(f oribi.Finding) {
-				findings++
 				bar.Stop() // findings may be printed on the same terminal
-				if printed == nil {
-					printed = printFinding(a, f)
-				}
+				found.Print(func() error { return printFinding(a, f) })
 			}
 			err := access.WithStore(args[0], access.Reading, func(store *oribi.Store) error {
 				verify := store.Verify
@@ -105,12 +101,12 @@ func Verify(a *console.Console) *cobra.Command {
 				err = nil
 			}
 			switch {
-			case printed != nil:
-				return printed
+			case found.Err != nil:
+				return found.Err
 			case err != nil:
 				return err
-			case findings > 0:
-				return exit.WithHelp(exit.With(exit.Damage, fmt.Errorf("%s: findings: %d", args[0], findings)),
+			case found.N > 0:
+				return exit.WithHelp(exit.With(exit.Damage, fmt.Errorf("%s: findings: %d", args[0], found.N)),
 					"keep a copy of the store; then restore a copy from before the damage, or load the data again")
 			}
 			return a.Printf("ok\n")

@@ -139,7 +139,7 @@ func (f *firstRows) Len() int           { return len(f.rows) }
 func (f *firstRows) Less(i, j int) bool { return f.compare(&f.rows[i], &f.rows[j]) > 0 }
 func (f *firstRows) Swap(i, j int)      { f.rows[i], f.rows[j] = f.rows[j], f.rows[i] }
 func (f *firstRows) Push(r any)         { f.rows = append(f.rows, r.(firstRow)) }
-func (f *firstRows) Pop() any           { panic("cli: rows are only replaced") }
+func (f *firstRows) Pop() any           { panic("tablecmd: rows are only replaced") }
 
 // compareOrder compares two cells for an order of rows: NULL, a nil cell, is after all others in
 // both directions, and NaN above +Inf, as in aggregates.
