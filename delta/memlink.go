@@ -27,8 +27,8 @@ const foldEvery = 64
 // A folded link also has a list with the newest value of every column that changed up to and
 // including this link, so no older link need be read: an update, or a replacement if one of the
 // changes is. A folded link that is a replacement needs no such list. A folded link also refers to
-// the previous folded link, so a reader of an old snapshot skips a thousand newer changes in about
-// sixteen steps. Links never change once a reader can reach them.
+// earlier folded links, so a reader of an old snapshot skips the newer changes in a number of steps
+// that grows with the logarithm of their number. Links never change once a reader can reach them.
 type link struct {
 	store *arena.Arena
 	b     []byte // from the link's first byte; the lengths in it determine its end
@@ -36,7 +36,7 @@ type link struct {
 
 // Layout of a link in memory, by offset: timestamp, reference to the previous link, length of the
 // list, number of the change within its row modulo foldEvery; then the list. In a folded link,
-// number 0, the reference to the previous folded link, the length of the fold, and the fold follow.
+// number 0, arena.Skips to earlier folded links, the length of the fold, and the fold follow.
 const (
 	linkTS     = 0
 	linkPrev   = 8
@@ -44,9 +44,8 @@ const (
 	linkNumber = 20
 	linkList   = 24
 
-	foldPrev = 0
-	foldLen  = 8
-	foldList = 12
+	foldLen  = arena.SkipsLen
+	foldList = foldLen + 4
 )
 
 func linkAt(store *arena.Arena, ref arena.Ref) link { return link{store, store.Bytes(ref)} }
@@ -71,10 +70,12 @@ func (l link) fold() change.List {
 	return f[foldList:end:end]
 }
 
-// prevFold returns the nearest folded link before this one, or 0 if no link before it is folded. l
-// must be folded.
-func (l link) prevFold() arena.Ref {
-	return arena.Ref(binary.LittleEndian.Uint64(l.b[l.listEnd()+foldPrev:]))
+// skips returns the references of a folded link to earlier folded links.
+func (l link) skips() arena.Skips { return arena.SkipsIn(l.b[l.listEnd():]) }
+
+// skipsIn returns a function that returns the skips of folded links.
+func skipsIn(store *arena.Arena) func(arena.Ref) arena.Skips {
+	return func(ref arena.Ref) arena.Skips { return linkAt(store, ref).skips() }
 }
 
 // addLink adds a link before newest, which is 0 for the first change of a row.
@@ -99,7 +100,7 @@ func (m *MemStore) addLink(newest arena.Ref, ts mvcc.Timestamp, list change.List
 	copy(b[linkList:], list)
 	if number == 0 {
 		f := b[linkList+len(list):]
-		binary.LittleEndian.PutUint64(f[foldPrev:], uint64(before))
+		arena.SkipsAfter(before, skipsIn(store)).Put(f)
 		binary.LittleEndian.PutUint32(f[foldLen:], uint32(len(fold)))
 		copy(f[foldList:], fold)
 	}
@@ -173,14 +174,12 @@ func newestBefore(store *arena.Arena, ref arena.Ref, snap mvcc.Snapshot) arena.R
 		if snap.Sees(l.ts()) {
 			return ref
 		}
+		if l.folded() { // all links before the earliest fold that is too new are skipped
+			l = linkAt(store, arena.Skip(ref, skipsIn(store), func(r arena.Ref) bool {
+				return !snap.Sees(linkAt(store, r).ts())
+			}))
+		}
 		ref = l.prev()
-		if !l.folded() {
-			continue
-		}
-		// If the older fold is still too new, all links between the two folds are skipped.
-		if before := l.prevFold(); before != 0 && !snap.Sees(linkAt(store, before).ts()) {
-			ref = before
-		}
 	}
 	return 0
 }

@@ -397,3 +397,23 @@ func TestReplacementEndsTheWayBack(t *testing.T) {
 		t.Error("older stores are still read")
 	}
 }
+
+// A row with many changes, three of them at each timestamp, is found as of every snapshot.
+func TestSkipsFindEveryChange(t *testing.T) {
+	const changes = 30_000
+	m := NewMemStore(testFormat, nil)
+	for i := range changes {
+		m.Apply(1, mvcc.Timestamp(20+i/3), 1, setInt(11, i))
+	}
+	newest := m.newest(1)
+	for ts := mvcc.Timestamp(19); ts < 20+changes/3+1; ts += 7 {
+		snap := mvcc.AsOf(ts)
+		want := newest // by a walk over all links
+		for want != 0 && !snap.Sees(linkAt(m.changes, want).ts()) {
+			want = linkAt(m.changes, want).prev()
+		}
+		if got := newestBefore(m.changes, newest, snap); got != want {
+			t.Fatalf("as of %d: link %d, want %d", ts, got, want)
+		}
+	}
+}

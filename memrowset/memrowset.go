@@ -290,10 +290,7 @@ func (m *MemRowSet) Has(key []byte, snap mvcc.Snapshot) bool {
 	if ref == 0 || !snap.Sees(m.header(ref).ts()) {
 		return false
 	}
-	at := m.newest(ref)
-	for at != 0 && !snap.Sees(m.link(at).ts()) {
-		at = m.link(at).older()
-	}
+	at := m.newestIn(ref, snap)
 	return at == 0 || m.link(at).kind() != change.Delete
 }
 

@@ -33,12 +33,18 @@ const (
 //	16      4      length of the list
 //	20      4      length of the image
 //	24      1      kind: update, delete, reinsert, replace
-//	25      1      updates since the last full image, this one among them; 0 if this link has one
+//	25      1      low four bits: updates since the last full image, this one among them; 0 if this
+//	               link has one. High four bits: the number of the link in its row, modulo 16
 //	26             the list of an update, or the first byte of a replacement's list; the image after a
-//	               reinsert, a replacement, and every 16th update
+//	               reinsert, a replacement, and every 16th update; if the number is 0, arena.Skips
+//	               to earlier links with number 0
+//
+// The skips lead a reader of an old snapshot over the newer changes of a row in a number of steps that
+// grows with the logarithm of their number.
 const (
 	linkLen       = 26
 	imageInterval = 16
+	skipInterval  = 16
 )
 
 type header []byte
@@ -80,7 +86,8 @@ func (h header) image() []byte {
 func (l link) ts() mvcc.Timestamp { return mvcc.Timestamp(binary.LittleEndian.Uint64(l)) }
 func (l link) older() arena.Ref   { return arena.Ref(binary.LittleEndian.Uint64(l[8:])) }
 func (l link) kind() change.Kind  { return change.Kind(l[24]) }
-func (l link) sinceImage() int    { return int(l[25]) }
+func (l link) sinceImage() int    { return int(l[25] & 0xf) }
+func (l link) number() int        { return int(l[25] >> 4) }
 
 func (l link) list() change.List {
 	n := binary.LittleEndian.Uint32(l[16:])
@@ -148,17 +155,32 @@ func (m *MemRowSet) addLink(ref, older arena.Ref, ts mvcc.Timestamp, kind change
 	if invariant.Enabled && (m.header(ref).ts() > ts || older != 0 && m.link(older).ts() > ts) {
 		panic(fmt.Sprintf("memrowset: %s of key %x at %d, after a later change", kind, m.header(ref).key(), uint64(ts)))
 	}
-	at, b := m.allocate(linkLen + len(list) + len(image))
+	number, size := 1, linkLen+len(list)+len(image)
+	if older != 0 {
+		number = (m.link(older).number() + 1) % skipInterval
+	}
+	if number == 0 {
+		size += arena.SkipsLen
+	}
+	at, b := m.allocate(size)
 	binary.LittleEndian.PutUint64(b, uint64(ts))
 	binary.LittleEndian.PutUint64(b[8:], uint64(older))
 	binary.LittleEndian.PutUint32(b[16:], uint32(len(list)))
 	binary.LittleEndian.PutUint32(b[20:], uint32(len(image)))
 	b[24] = byte(kind)
+	b[25] = byte(number << 4)
 	if kind == change.Update && image == nil {
-		b[25] = byte(m.sinceImage(older) + 1)
+		b[25] |= byte(m.sinceImage(older) + 1)
 	}
 	copy(b[linkLen:], list)
 	copy(b[linkLen+len(list):], image)
+	if number == 0 {
+		before := older
+		for before != 0 && m.link(before).number() != 0 {
+			before = m.link(before).older()
+		}
+		arena.SkipsAfter(before, m.skips).Put(b[size-arena.SkipsLen:])
+	}
 	m.newestWord(ref).Store(uint64(at))
 }
 
@@ -180,6 +202,29 @@ func (m *MemRowSet) update(ref, newest arena.Ref, ts mvcc.Timestamp, list change
 	m.addLink(ref, newest, ts, change.Update, list, image)
 }
 
+// skips returns the skips of a link whose number is 0.
+func (m *MemRowSet) skips(ref arena.Ref) arena.Skips {
+	l := m.link(ref)
+	return arena.SkipsIn(l[linkLen+binary.LittleEndian.Uint32(l[16:])+binary.LittleEndian.Uint32(l[20:]):])
+}
+
+// newestIn returns the newest link that snap sees of the row with header ref, 0 if it sees none.
+func (m *MemRowSet) newestIn(ref arena.Ref, snap mvcc.Snapshot) arena.Ref {
+	at := m.newest(ref)
+	for at != 0 {
+		l := m.link(at)
+		if snap.Sees(l.ts()) {
+			return at
+		}
+		if l.number() == 0 {
+			at = arena.Skip(at, m.skips, func(r arena.Ref) bool { return !snap.Sees(m.link(r).ts()) })
+			l = m.link(at)
+		}
+		at = l.older()
+	}
+	return 0
+}
+
 // rowAt returns the image of a row as of snap. If changes must be applied, it appends the image to
 // dst, and grown is the extended dst; otherwise row is memory of the arena and grown is dst. live
 // is false if there is no row at snap.
@@ -188,10 +233,7 @@ func (m *MemRowSet) rowAt(ref arena.Ref, snap mvcc.Snapshot, dst []byte) (row, g
 	if !snap.Sees(h.ts()) {
 		return nil, dst, false
 	}
-	at := m.newest(ref)
-	for at != 0 && !snap.Sees(m.link(at).ts()) {
-		at = m.link(at).older()
-	}
+	at := m.newestIn(ref, snap)
 	// lists[next:] are the updates to apply, oldest first; they are found newest first.
 	var lists [imageInterval]change.List
 	next := len(lists)

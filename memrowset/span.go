@@ -20,12 +20,9 @@ func (m *MemRowSet) changedIn(ref arena.Ref, s *span) bool {
 	if ts := m.header(ref).ts(); !s.from.Sees(ts) {
 		return s.to.Sees(ts) // no change of a row is older than its insertion
 	}
-	for at := m.newest(ref); at != 0; at = m.link(at).older() {
-		if ts := m.link(at).ts(); s.to.Sees(ts) {
-			return !s.from.Sees(ts) // if from sees the newest change that to sees, it sees all older ones
-		}
-	}
-	return false
+	// If from sees the newest change that to sees, it sees all older ones.
+	at := m.newestIn(ref, s.to)
+	return at != 0 && !s.from.Sees(m.link(at).ts())
 }
 
 // EachChange calls visit with the key and the timestamp of each change, and insertion, that to sees
