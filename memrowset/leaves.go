@@ -53,8 +53,11 @@ type leaf struct {
 
 func (l *leaf) item(i int) item { return item{l.prefixes[i], l.refs[i]} }
 
+// noItems is the leaf of all empty trees, which an insert copies: thousands of tables may have no row.
+var noItems leaf
+
 func newTree(set *MemRowSet) *tree {
-	t := &tree{set: set, last: new(leaf)}
+	t := &tree{set: set, last: &noItems, generation: noItems.generation + 1}
 	t.leaves = btree.NewG(treeDegree, func(a, b bounded) bool {
 		return b.low.ref != 0 && (a.low.ref == 0 || set.less(a.low, b.low))
 	})

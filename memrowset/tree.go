@@ -26,7 +26,7 @@ func (m *MemRowSet) less(a, b item) bool {
 
 func (m *MemRowSet) keyOf(ref arena.Ref) []byte {
 	if ref&probeBit != 0 {
-		return m.probes.keys[ref&^probeBit]
+		return m.probes.keys.Load()[ref&^probeBit]
 	}
 	return m.header(ref).key()
 }
@@ -50,8 +50,17 @@ const spareProbe = 64
 // collector does not visit the nodes of the tree; an item for a key outside the arena therefore
 // refers to a slot here.
 type probes struct {
-	taken atomic.Uint64 // a bit for each slot except the spare one
-	keys  [spareProbe + 1][]byte
+	taken atomic.Uint64                          // a bit for each slot except the spare one
+	keys  atomic.Pointer[[spareProbe + 1][]byte] // made for the first search
+}
+
+// slots returns the keys by slot.
+func (p *probes) slots() *[spareProbe + 1][]byte {
+	if keys := p.keys.Load(); keys != nil {
+		return keys
+	}
+	p.keys.CompareAndSwap(nil, new([spareProbe + 1][]byte))
+	return p.keys.Load()
 }
 
 // take puts key into a free slot, which belongs to the caller until drop. ok is false if all slots
@@ -64,14 +73,14 @@ func (p *probes) take(key []byte) (slot int, ok bool) {
 			return 0, false
 		}
 		if p.taken.CompareAndSwap(taken, taken|1<<slot) {
-			p.keys[slot] = key
+			p.slots()[slot] = key
 			return slot, true
 		}
 	}
 }
 
 func (p *probes) drop(slot int) {
-	p.keys[slot] = nil
+	p.slots()[slot] = nil
 	p.taken.And(^(uint64(1) << slot))
 }
 
@@ -84,9 +93,9 @@ func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 		return
 	}
 	m.mu.Lock()
-	m.probes.keys[spareProbe] = key
+	m.probes.slots()[spareProbe] = key
 	fn(item{prefix, probeBit | spareProbe})
-	m.probes.keys[spareProbe] = nil
+	m.probes.slots()[spareProbe] = nil
 	m.mu.Unlock()
 }
 
@@ -119,10 +128,10 @@ func (m *MemRowSet) walkTo(key []byte) arena.Ref {
 		return found.ref
 	}
 	m.mu.Lock()
-	m.probes.keys[spareProbe] = key
+	m.probes.slots()[spareProbe] = key
 	probe.ref = probeBit | spareProbe
 	found, _ := m.tree.get(probe)
-	m.probes.keys[spareProbe] = nil
+	m.probes.slots()[spareProbe] = nil
 	m.mu.Unlock()
 	return found.ref
 }

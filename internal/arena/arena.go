@@ -93,9 +93,13 @@ func (a *Arena) Alloc(n int) (Ref, []byte) {
 
 // startChunk makes a new chunk with room for need bytes current. The rest of the chunk before is
 // wasted; that is less than need, and except for chunks of the largest size, a chunk has at least
-// four times need bytes.
+// four times need bytes. The first one need not, since many an arena has one piece only.
 func (a *Arena) startChunk(need int) [][]byte {
-	for a.next < 4*need && a.next < maxChunkBytes {
+	least := 4 * need
+	if a.size.Load() == 0 {
+		least = need + wordLen
+	}
+	for a.next < least && a.next < maxChunkBytes {
 		a.next *= 2
 	}
 	chunks := a.addChunk(max(a.next, need+wordLen))

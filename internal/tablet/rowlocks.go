@@ -35,7 +35,7 @@ func (s *stripes) add(o *stripes) {
 // rows is not passed by small ones for ever. The zero value has no stripe locked.
 type rowLocks struct {
 	mu      sync.Mutex
-	held    stripes
+	held    *stripes        // nil before the first lock
 	waiting []*waitingBatch // in the order in which they came
 }
 
@@ -46,7 +46,7 @@ type waitingBatch struct {
 
 // lock locks stripes, which may be given more than once.
 func (l *rowLocks) lock(wanted []uint16) {
-	l.mu.Lock()
+	l.begin()
 	if len(l.waiting) == 0 && l.take(wanted) {
 		l.mu.Unlock()
 		return
@@ -64,8 +64,16 @@ func (l *rowLocks) lockAll() {
 	for i := range w.want {
 		w.want[i] = ^uint64(0)
 	}
-	l.mu.Lock()
+	l.begin()
 	l.wait(w)
+}
+
+// begin locks l.mu and makes held.
+func (l *rowLocks) begin() {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = new(stripes)
+	}
 }
 
 // take locks stripes and returns true if none of them is held.
@@ -103,7 +111,7 @@ func (l *rowLocks) unlock(held []uint16) {
 func (l *rowLocks) unlockAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held = stripes{}
+	*l.held = stripes{}
 	l.grant()
 }
 
@@ -112,7 +120,7 @@ func (l *rowLocks) grant() {
 	if len(l.waiting) == 0 {
 		return
 	}
-	taken := l.held // or wanted by an earlier batch
+	taken := *l.held // or wanted by an earlier batch
 	l.waiting = slices.DeleteFunc(l.waiting, func(w *waitingBatch) bool {
 		granted := !w.want.meets(&taken)
 		if taken.add(&w.want); granted {

@@ -409,7 +409,7 @@ func (w *testStore) checkFree() {
 	if n := len(w.tab.reports.list); n > 0 {
 		w.t.Fatalf("%d events were not sent", n)
 	}
-	if w.tab.rows.held != (stripes{}) || len(w.tab.rows.waiting) > 0 {
+	if held := w.tab.rows.held; held != nil && *held != (stripes{}) || len(w.tab.rows.waiting) > 0 {
 		w.t.Fatalf("rows are locked, or waited for by %d batches", len(w.tab.rows.waiting))
 	}
 }
