@@ -71,7 +71,6 @@ var fileFloors = map[string][]string{
 		"join mem ownwrites",
 		"order",
 		"union",
-		"ownwrites",
 		"history",
 	},
 	"internal/meta": {
