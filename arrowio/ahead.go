@@ -27,7 +27,11 @@ func ahead[T any](next func() *T) iter.Seq[*T] {
 				select {
 				case ready <- v:
 				case <-stop:
+				}
+				select {
+				case <-stop: // also if the channel had room
 					return
+				default:
 				}
 			}
 		}()
