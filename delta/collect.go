@@ -87,7 +87,7 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 		}
 	}
 	if m := c.mem; m != nil {
-		c.rows = m.appendRows(c.rows[:0], from, to)
+		c.rows = m.appendRows(c.rows[:0], from, to, false)
 		for _, r := range c.rows {
 			ref := newestBefore(m.changes, r.newest, c.snap)
 			c.redo, c.buf = m.appendChanges(c.redo, c.buf, r.row, ref)

@@ -213,23 +213,10 @@ func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) {
 	}
 }
 
-// appendRows appends the entries of the changed rows in [from, to). Only this takes the lock;
-// reading the links of the entries does not.
-func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []memRow {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	ascend(m.rows, from, to, func(r memRow) bool {
-		dst = append(dst, r)
-		return true
-	})
-	return dst
-}
-
-// appendDead is appendRows for the deleted rows.
-func (m *MemStore) appendDead(dst []memRow, from batch.Ordinal, to uint64) []memRow {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	ascend(m.dead, from, to, func(r memRow) bool {
+// appendRows appends the entries of the changed rows in [from, to), or only those of the deleted ones.
+// Only this takes the lock; reading the links of the entries does not.
+func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64, onlyDead bool) []memRow {
+	m.ascend(from, to, onlyDead, func(r memRow) bool {
 		dst = append(dst, r)
 		return true
 	})
@@ -238,23 +225,23 @@ func (m *MemStore) appendDead(dst []memRow, from batch.Ordinal, to uint64) []mem
 
 // changesIn reports whether a row in [from, to) has changed, or, with onlyDead, was deleted.
 func (m *MemStore) changesIn(from batch.Ordinal, to uint64, onlyDead bool) (found bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	tree := m.rows
-	if onlyDead {
-		tree = m.dead
-	}
-	ascend(tree, from, to, func(memRow) bool {
+	m.ascend(from, to, onlyDead, func(memRow) bool {
 		found = true
 		return false
 	})
 	return found
 }
 
-// ascend calls visit for the entries in [from, to) until it returns false. tree may be nil.
-func ascend(tree *btree.BTreeG[memRow], from batch.Ordinal, to uint64, visit func(memRow) bool) {
-	if tree == nil {
-		return
+// ascend calls visit, with the lock held, for the entries in [from, to), or only for those of deleted
+// rows, until it returns false.
+func (m *MemStore) ascend(from batch.Ordinal, to uint64, onlyDead bool, visit func(memRow) bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	tree := m.rows
+	if onlyDead {
+		if tree = m.dead; tree == nil {
+			return
+		}
 	}
 	tree.AscendGreaterOrEqual(memRow{row: from}, func(r memRow) bool { return uint64(r.row) < to && visit(r) })
 }

@@ -61,7 +61,7 @@ func (s *Span) SetChanged(from batch.Ordinal, n int, rows batch.Bitmap) error {
 		}
 	}
 	if m := s.mem; m != nil {
-		s.rows = m.appendRows(s.rows[:0], from, to)
+		s.rows = m.appendRows(s.rows[:0], from, to, false)
 		for _, r := range s.rows {
 			// If from sees the newest change that to sees, it sees all older ones.
 			if ref := newestBefore(m.changes, r.newest, s.to); ref != 0 && !s.from.Sees(linkAt(m.changes, ref).ts()) {
@@ -94,7 +94,7 @@ func (s *Span) Each(from batch.Ordinal, n int, visit func(row batch.Ordinal, ts 
 		}
 	}
 	if m := s.mem; m != nil {
-		s.rows = m.appendRows(s.rows[:0], from, to)
+		s.rows = m.appendRows(s.rows[:0], from, to, false)
 		for _, r := range s.rows {
 			for ref := newestBefore(m.changes, r.newest, s.to); ref != 0; {
 				l := linkAt(m.changes, ref)

@@ -176,11 +176,7 @@ func (w *Window) clear() {
 // addMem adds the changes of a mem store that apply: for each row the nearest fold or replacement
 // and the changes after it.
 func (w *Window) addMem(m *MemStore, to uint64) {
-	if w.memDeletes {
-		w.rows = m.appendDead(w.rows[:0], batch.Ordinal(w.from), to)
-	} else {
-		w.rows = m.appendRows(w.rows[:0], batch.Ordinal(w.from), to)
-	}
+	w.rows = m.appendRows(w.rows[:0], batch.Ordinal(w.from), to, w.memDeletes)
 	for _, r := range w.rows {
 		ref := newestBefore(m.changes, r.newest, w.snap)
 		w.lists = appendState(w.lists[:0], m.changes, ref)

@@ -73,7 +73,11 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 		return nil, err
 	}
 	it.memory = newMemory(n, req)
-	it.window.Reset(deltas, req.Snapshot(), it.columnIDs())
+	var ids []schema.ColumnID // none are needed without a store of changes
+	if len(deltas.Undo)+len(deltas.Redo) > 0 || deltas.Mem != nil {
+		ids = it.columnIDs()
+	}
+	it.window.Reset(deltas, req.Snapshot(), ids)
 	if !req.Filter().All() {
 		it.test = it.filterOne
 		it.planFilter()

@@ -76,7 +76,7 @@ func New(dir string, o Options) *Store {
 func openOnce(dir string, o Options) (*Store, error) {
 	s := New(dir, o)
 	if err := s.open(); err != nil {
-		s.Abandon()
+		s.abandon()
 		if !errors.Is(err, fault.ErrNotStore) &&
 			(errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, syscall.ENOTDIR)) {
 			err = fmt.Errorf("%w: %w", err, fault.ErrCorrupt)
@@ -86,8 +86,8 @@ func openOnce(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Abandon releases what a store that is not open completely has acquired.
-func (s *Store) Abandon() {
+// abandon releases what a store that is not open completely has acquired.
+func (s *Store) abandon() {
 	s.closeTables()
 	if s.Writer != nil {
 		s.Writer.Log.Poison(errors.New("the store was not opened completely")) // Close would seal it
@@ -115,10 +115,10 @@ func (s *Store) open() error {
 	if s.Options.Follow {
 		s.reader = s.Dir.Pin()
 	}
-	if s.Blocks, err = blockmanager.Open(s.BlockOptions()); err != nil {
+	if s.Blocks, err = blockmanager.Open(s.blockOptions()); err != nil {
 		return err
 	}
-	if err := s.LoadTables(); err != nil {
+	if err := s.loadTables(); err != nil {
 		return err
 	}
 	tail, err := s.Replay()
@@ -270,19 +270,19 @@ func (s *Store) format() error {
 			return err
 		}
 		row := meta.Store{DefaultHistorySec: s.Options.HistorySec, NextTable: 1}
-		return blockmanager.Format(s.BlockOptions(), []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}, 1)
+		return blockmanager.Format(s.blockOptions(), []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}, 1)
 	})
 }
 
-// BlockOptions returns the options of the block manager.
-func (s *Store) BlockOptions() blockmanager.Options {
+// blockOptions returns the options of the block manager.
+func (s *Store) blockOptions() blockmanager.Options {
 	return blockmanager.Options{FS: s.Options.FS, Dir: s.Dir.Path, Instance: s.Instance.ID,
 		ReadOnly: s.Options.ReadOnly, Follow: s.Options.Follow,
 		BlockSize: s.Instance.BlockSize, Logger: s.Options.Logger, BeforeCommit: s.Locks.Check, Kept: s.followers.Kept}
 }
 
-// LoadTables opens the tables of the metadata.
-func (s *Store) LoadTables() error {
+// loadTables opens the tables of the metadata.
+func (s *Store) loadTables() error {
 	if err := s.load(); err != nil {
 		return err
 	}
