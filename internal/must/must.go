@@ -1,5 +1,12 @@
-// Package must ends a test at the first error of a call that has to succeed. It is for tests only.
+// Package must ends a test whose result is not the expected one. It is for tests only.
 package must
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
 
 // T is a test, a benchmark, or a fuzz test.
 type T interface {
@@ -35,4 +42,44 @@ func Get2[V, W any](v V, w W, err error) func(T) (V, W) {
 		Do(t, err)
 		return v, w
 	}
+}
+
+// Err returns the error of a call with one result.
+func Err[V any](_ V, err error) error { return err }
+
+// Fail ends the test if err is not want, as [errors.Is] compares them. The failure starts with
+// about, which names the case.
+func Fail(t T, err, want error, about ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatal(title(about) + fmt.Sprintf("error %v, want %v", err, want))
+	}
+}
+
+// Equal ends the test if got and want are not equal, as [reflect.DeepEqual] compares them. The
+// failure starts with about, which names the case.
+func Equal[V any](t T, got, want V, about ...any) {
+	t.Helper()
+	if reflect.DeepEqual(got, want) {
+		return
+	}
+	format := "got %+v, want %+v"
+	switch text := any(got).(type) {
+	case string:
+		format = "got %q, want %q"
+		if strings.Contains(text, "\n") {
+			format = "got\n%s\nwant\n%s"
+		}
+	case []byte, []string:
+		format = "got %q, want %q"
+	}
+	t.Fatal(title(about) + fmt.Sprintf(format, got, want))
+}
+
+// title is about in one line.
+func title(about []any) string {
+	if len(about) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintln(about...)) + ": "
 }

@@ -1,0 +1,41 @@
+package must
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+)
+
+// recorder records the failures of a test that does not end.
+type recorder []string
+
+func (r *recorder) Helper()           {}
+func (r *recorder) Fatal(args ...any) { *r = append(*r, fmt.Sprint(args...)) }
+
+func TestFailures(t *testing.T) {
+	var r recorder
+	Do(&r, nil, io.EOF)
+	Get(1, io.EOF)(&r)
+	Get2(1, 2, io.EOF)(&r)
+	Fail(&r, Err(1, nil), io.EOF, "case", 7)
+	Equal(&r, 1, 2)
+	Equal(&r, "a", "b", "case")
+	Equal(&r, []byte("a\n"), nil)
+	Equal(&r, "a\nb", "c")
+	want := recorder{"EOF", "EOF", "EOF", "case 7: error <nil>, want EOF", "got 1, want 2",
+		`case: got "a", want "b"`, `got "a\n", want ""`, "got\na\nb\nwant\nc"}
+	Equal(t, r, want)
+	if fmt.Sprint(r) != fmt.Sprint(want) {
+		t.Fatalf("got %q, want %q", r, want)
+	}
+}
+
+func TestSuccesses(t *testing.T) {
+	Do(t, nil, nil)
+	Equal(t, Get("a", nil)(t), "a")
+	a, b := Get2(1, 2, nil)(t)
+	Equal(t, a+b, 3)
+	Fail(t, fmt.Errorf("read: %w", io.EOF), io.EOF)
+	Fail(t, errors.Join(nil), nil)
+}
