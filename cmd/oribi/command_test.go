@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // run runs the command and waits until it exits.
@@ -31,8 +32,8 @@ func run(t testing.TB, stdin io.Reader, args ...string) (stdout, stderr string, 
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// must runs the command and fails the test if it fails.
-func must(t testing.TB, stdin io.Reader, args ...string) string {
+// succeed runs the command and fails the test if it fails.
+func succeed(t testing.TB, stdin io.Reader, args ...string) string {
 	t.Helper()
 	out, errs, code := run(t, stdin, args...)
 	if code != 0 || errs != "" {
@@ -45,8 +46,8 @@ func must(t testing.TB, stdin io.Reader, args ...string) string {
 func numbers(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	must(t, nil, "store", "init", dir)
-	must(t, strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`),
+	succeed(t, nil, "store", "init", dir)
+	succeed(t, strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`),
 		"table", "create", dir, "t", "--schema", "-")
 	return dir
 }
@@ -68,18 +69,10 @@ func startApply(t testing.TB, dir string, flags ...string) *applying {
 	t.Helper()
 	a := &applying{Cmd: exec.Command(binary, append([]string{"apply", dir, "-", "--timestamps", "-"}, flags...)...)}
 	a.Stderr = &a.errs
-	var err error
-	if a.in, err = a.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := a.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a.in = must.Get(a.StdinPipe())(t)
+	out := must.Get(a.StdoutPipe())(t)
 	a.stamps = bufio.NewReader(out)
-	if err := a.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Start())
 	t.Cleanup(func() { a.Process.Kill() })
 	return a
 }
@@ -101,16 +94,11 @@ func (a *applying) acknowledged(t testing.TB, n int) (stamps []string) {
 // batches are applied as a whole or not at all, and that nothing is damaged.
 func checkAcknowledged(t *testing.T, dir string, stamps []string) {
 	t.Helper()
-	if got := must(t, nil, "store", "verify", dir); got != "ok\n" {
-		t.Errorf("verify: %s", got)
-	}
+	must.Equal(t, succeed(t, nil, "store", "verify", dir), "ok\n")
 	for _, n := range []int{0, len(stamps) / 2, len(stamps) - 1} {
-		if got, want := must(t, nil, "table", "count", dir, "t", "--as-of", stamps[n]),
-			fmt.Sprintln(2*(n+1)); got != want {
-			t.Errorf("as of the timestamp of batch %d: %s rows, want %s", n, got, want)
-		}
+		must.Equal(t, succeed(t, nil, "table", "count", dir, "t", "--as-of", stamps[n]), fmt.Sprintln(2*(n+1)), n)
 	}
-	rows, err := strconv.Atoi(strings.TrimSpace(must(t, nil, "table", "count", dir, "t")))
+	rows, err := strconv.Atoi(strings.TrimSpace(succeed(t, nil, "table", "count", dir, "t")))
 	if err != nil || rows%2 != 0 || rows < 2*len(stamps) {
 		t.Errorf("%d rows, %v; %d batches were acknowledged", rows, err, len(stamps))
 	}
@@ -130,9 +118,7 @@ func TestKilledApplyKeepsAcknowledgedBatches(t *testing.T) {
 				}
 			}()
 			stamps := a.acknowledged(t, 40)
-			if err := a.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Process.Kill())
 			stamps = append(stamps, a.acknowledged(t, 1<<20)...)
 			a.Wait()
 			if len(stamps) < 40 {
@@ -151,22 +137,16 @@ func TestInterruptedApplyEndsBetweenBatches(t *testing.T) {
 	dir := numbers(t)
 	a := startApply(t, dir)
 	for n := range 10 {
-		if _, err := io.WriteString(a.in, line(n)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(a.in, line(n)))(t)
 	}
 	stamps := a.acknowledged(t, 10) // then it waits for input
-	if err := a.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Process.Signal(os.Interrupt))
 	stamps = append(stamps, a.acknowledged(t, 1<<20)...)
 	a.Wait()
 	if code := a.ProcessState.ExitCode(); code != 130 || a.errs.String() != "oribi: interrupted\n" {
 		t.Errorf("exit code %d: %s", code, a.errs.String())
 	}
-	if len(stamps) != 10 {
-		t.Fatalf("%d timestamps", len(stamps))
-	}
+	must.Equal(t, len(stamps), 10)
 	checkAcknowledged(t, dir, stamps)
 }
 
@@ -177,13 +157,9 @@ func TestApplyPrintsTimestampPerBatch(t *testing.T) {
 	a := startApply(t, dir)
 	last := uint64(0)
 	for n := range 20 {
-		if _, err := io.WriteString(a.in, line(n)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(a.in, line(n)))(t)
 		stamps := a.acknowledged(t, 1)
-		if len(stamps) != 1 {
-			t.Fatal(a.errs.String())
-		}
+		must.Equal(t, len(stamps), 1, a.errs.String())
 		ts, err := strconv.ParseUint(stamps[0], 10, 64)
 		if err != nil || ts <= last {
 			t.Fatalf("%q after %d, %v", stamps[0], last, err)
@@ -191,9 +167,7 @@ func TestApplyPrintsTimestampPerBatch(t *testing.T) {
 		last = ts
 	}
 	a.in.Close()
-	if err := a.Wait(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, a.Wait())
 }
 
 // Batches are applied even after the reader of the timestamps has closed its end.
@@ -204,21 +178,14 @@ func TestApplyContinuesWhenReaderOfTimestampsCloses(t *testing.T) {
 	for n := range 50 {
 		lines.WriteString(line(n))
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, w := must.Get2(os.Pipe())(t)
 	r.Close()
 	cmd := exec.Command(binary, "apply", dir, "-", "--timestamps", "-", "--no-sync")
 	cmd.Stdin, cmd.Stdout = strings.NewReader(lines.String()), w
-	err = cmd.Run()
+	err := cmd.Run()
 	w.Close()
-	if err != nil {
-		t.Error(err)
-	}
-	if got := must(t, nil, "table", "count", dir, "t"); got != "100\n" {
-		t.Errorf("%s rows", got)
-	}
+	must.Do(t, err)
+	must.Equal(t, succeed(t, nil, "table", "count", dir, "t"), "100\n")
 }
 
 // filled creates a store whose table prints more than a pipe buffers.
@@ -229,7 +196,7 @@ func filled(t testing.TB) string {
 	for n := range 10_000 {
 		lines.WriteString(line(n))
 	}
-	must(t, strings.NewReader(lines.String()), "apply", dir, "-", "--no-sync")
+	succeed(t, strings.NewReader(lines.String()), "apply", dir, "-", "--no-sync")
 	return dir
 }
 
@@ -240,16 +207,9 @@ func TestReaderOfOutputMayClose(t *testing.T) {
 		var errs bytes.Buffer
 		cmd := exec.Command(binary, "table", "scan", dir, "t", "--format", format)
 		cmd.Stderr = &errs
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bufio.NewReaderSize(out, 16).ReadString('\n'); err != nil {
-			t.Error(err)
-		}
+		out := must.Get(cmd.StdoutPipe())(t)
+		must.Do(t, cmd.Start())
+		must.Get(bufio.NewReaderSize(out, 16).ReadString('\n'))(t)
 		out.Close()
 		if err := cmd.Wait(); err != nil || errs.Len() > 0 {
 			t.Errorf("%s: %v: %s", format, err, errs.String())
@@ -267,9 +227,7 @@ func TestFullDeviceIsError(t *testing.T) {
 	cmd := exec.Command(binary, "store", "info", numbers(t))
 	cmd.Stdout = full
 	cmd.Run()
-	if code := cmd.ProcessState.ExitCode(); code != 1 {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, cmd.ProcessState.ExitCode(), 1)
 }
 
 // Not parallel: a process that another test starts has a copy of this one's descriptors, including
@@ -278,9 +236,7 @@ func TestFullDeviceIsError(t *testing.T) {
 func TestLockedStore(t *testing.T) {
 	dir := numbers(t)
 	rows := filepath.Join(t.TempDir(), "rows")
-	if err := os.WriteFile(rows, []byte(line(0)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(rows, []byte(line(0)), 0o600))
 	for _, c := range []struct {
 		holder  oribi.Options
 		readers int // exit code of commands that read
@@ -289,10 +245,7 @@ func TestLockedStore(t *testing.T) {
 		{holder: oribi.Options{}, readers: 0, writers: 5},
 		{holder: oribi.Options{ReadOnly: true}, readers: 0, writers: 5},
 	} {
-		store, err := oribi.Open(dir, &c.holder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(oribi.Open(dir, &c.holder))(t)
 		for _, args := range [][]string{{"store", "info", dir}, {"store", "verify", dir},
 			{"table", "scan", dir, "t"}, {"table", "list", dir},
 			{"table", "scan", dir, "t", "--as-of", "now"}, {"store", "du", dir}, {"store", "dump", dir},
@@ -309,11 +262,9 @@ func TestLockedStore(t *testing.T) {
 					c.holder.ReadOnly, args, code, c.writers, errs)
 			}
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Close())
 	}
-	must(t, nil, "apply", dir, rows)
+	succeed(t, nil, "apply", dir, rows)
 }
 
 // Damage of any file that matters makes verify exit with code 3 and print findings as JSON that
@@ -321,32 +272,23 @@ func TestLockedStore(t *testing.T) {
 func TestVerifyFindsDamage(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
-	must(t, nil, "table", "flush", dir, "t")
+	succeed(t, nil, "table", "flush", dir, "t")
 	containers, err := filepath.Glob(filepath.Join(dir, "data", "*"))
 	if err != nil || len(containers) == 0 {
 		t.Fatalf("no containers: %v", err)
 	}
 	for _, name := range append(containers, filepath.Join(dir, "INSTANCE")) {
-		whole, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(os.ReadFile(name))(t)
 		damaged := bytes.Clone(whole)
 		at := 5000 % len(whole) // after a container's header: in its first block
 		damaged[at] ^= 0x10
-		if err := os.WriteFile(name, damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, damaged, 0o600))
 		out, errs, code := run(t, nil, "store", "verify", dir)
 		if code != 3 || !strings.HasPrefix(out, `{"file":"`) || !strings.HasPrefix(errs, "oribi: ") ||
 			strings.Count(errs, "\n") != 2 {
 			t.Errorf("%s: exit code %d, stdout %s, stderr %s", filepath.Base(name), code, out, errs)
 		}
-		if err := os.WriteFile(name, whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, whole, 0o600))
 	}
-	if got := must(t, nil, "store", "verify", dir); got != "ok\n" {
-		t.Errorf("after repair: %s", got)
-	}
+	must.Equal(t, succeed(t, nil, "store", "verify", dir), "ok\n")
 }

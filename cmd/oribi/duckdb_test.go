@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/pythontest"
 )
 
@@ -61,9 +62,7 @@ func TestScansCountsAndGroupsAreThoseOfDuckDB(t *testing.T) {
 			answers := json.NewDecoder(bytes.NewReader(out))
 			for _, q := range list {
 				var want [][]*string
-				if err := answers.Decode(&want); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, answers.Decode(&want))
 				var out, errs bytes.Buffer
 				if code := runInside(t, append([]string{"table", q.args[0], store, "t"}, q.args[1:]...),
 					nil, &out, &errs); code != 0 {
@@ -81,8 +80,8 @@ func TestScansCountsAndGroupsAreThoseOfDuckDB(t *testing.T) {
 // randomTable makes a store with a table t, whose rows are in files, in changes of these, and in
 // memory.
 func randomTable(t *testing.T, r *rand.Rand, store string) {
-	must(t, nil, "store", "init", store)
-	must(t, strings.NewReader(`{"columns":[{"name":"id","type":"int32","key":true},{"name":"i","type":"int64","nullable":true},{"name":"u","type":"uint64"},
+	succeed(t, nil, "store", "init", store)
+	succeed(t, strings.NewReader(`{"columns":[{"name":"id","type":"int32","key":true},{"name":"i","type":"int64","nullable":true},{"name":"u","type":"uint64"},
 		{"name":"dec","type":"decimal(12,2)","nullable":true},{"name":"f","type":"double","nullable":true},{"name":"g","type":"double","nullable":true},{"name":"s","type":"string","nullable":true},
 		{"name":"few","type":"varchar(9)","nullable":true},{"name":"b","type":"bool","nullable":true},{"name":"d","type":"date","nullable":true},
 		{"name":"ts","type":"timestamp","nullable":true}]}`), "table", "create", store, "t", "--schema", "-")
@@ -96,11 +95,11 @@ func randomTable(t *testing.T, r *rand.Rand, store string) {
 			t.Fatal(errs)
 		}
 		if ids[0] == 0 {
-			must(t, nil, "table", "flush", store, "t")
+			succeed(t, nil, "table", "flush", store, "t")
 		}
 	}
-	must(t, nil, "table", "delete", store, "t", "--where", "id between 1400 and 1450")
-	must(t, nil, "table", "update", store, "t", "--where", "id < 300", "--set", "i=null", "--set", "few=öl")
+	succeed(t, nil, "table", "delete", store, "t", "--where", "id between 1400 and 1450")
+	succeed(t, nil, "table", "update", store, "t", "--where", "id < 300", "--set", "i=null", "--set", "few=öl")
 }
 
 var letters = []string{"a", "b", "ab", "ö", "日", "🦒", "%", "_", `\`, "'", "Z", " "}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cli"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // exampleFiles are the files in the directory in which the help's examples run.
@@ -35,16 +36,14 @@ func TestHelpExamples(t *testing.T) {
 		t.Skip("each runs in a copy of a store")
 	}
 	ground := t.TempDir()
-	must(t, nil, "demo", filepath.Join(ground, "S"))
-	must(t, nil, "table", "extract", filepath.Join(ground, "S"), "tree", filepath.Join(ground, "F"))
+	succeed(t, nil, "demo", filepath.Join(ground, "S"))
+	succeed(t, nil, "table", "extract", filepath.Join(ground, "S"), "tree", filepath.Join(ground, "F"))
 	for name, text := range exampleFiles {
-		if err := os.WriteFile(filepath.Join(ground, name), []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(ground, name), []byte(text+"\n"), 0o600))
 	}
-	must(t, nil, "hfile", "write", "--like", "hbase", "--entries", filepath.Join(ground, "cells.jsonl"),
+	succeed(t, nil, "hfile", "write", "--like", "hbase", "--entries", filepath.Join(ground, "cells.jsonl"),
 		filepath.Join(ground, "cells.hfile"))
-	must(t, strings.NewReader(`{"city":"Oslo","n":1}`), "carbondata", "write", "--schema",
+	succeed(t, strings.NewReader(`{"city":"Oslo","n":1}`), "carbondata", "write", "--schema",
 		filepath.Join(ground, "columns.jsonl"), "--values", "-", filepath.Join(ground, "C"))
 	corpus := corpustest.Dir(t)
 	if out, err := exec.CommandContext(t.Context(), "tar", "-xzf",
@@ -52,9 +51,7 @@ func TestHelpExamples(t *testing.T) {
 			"fs.tar.gz"), "-C", ground).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := os.Rename(filepath.Join(ground, "ts"), filepath.Join(ground, "K")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(ground, "ts"), filepath.Join(ground, "K")))
 	for verb, example := range cli.Examples() {
 		t.Run(verb, func(t *testing.T) {
 			if example == "" {
@@ -92,8 +89,6 @@ func copyOfWhat(t *testing.T, ground, command string) string {
 			}
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return dir
 }

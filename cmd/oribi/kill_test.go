@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/kill"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
@@ -23,9 +24,6 @@ func TestKilledCommandsLeaveAcknowledgedBatches(t *testing.T) {
 	if missing := kill.TracerMissing(k.Dir); missing != "" {
 		t.Log(missing)
 	}
-	counts, err := k.Run()
-	if err != nil {
-		t.Fatal(err)
-	}
+	counts := must.Get(k.Run())(t)
 	t.Logf("%+v", counts)
 }

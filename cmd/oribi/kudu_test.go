@@ -7,28 +7,23 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // "kudu verify" finds that the newest segment of a log is gone, which Kudu does not notice.
 func TestKuduVerifyFindsLostSegment(t *testing.T) {
 	dir := unpackKudu(t, "wal-only")
-	if out := must(t, nil, "kudu", "verify", dir); out != "ok\n" {
-		t.Errorf("printed %q", out)
-	}
+	must.Equal(t, succeed(t, nil, "kudu", "verify", dir), "ok\n")
 	const tablet = "b1b8dc55f53443a3aa0f579cbef2a8d9"
 	segment := filepath.Join(dir, "ts", "wals", tablet, "wal-00000000")
-	if err := os.Remove(segment + "2"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(segment+"2"))
 	out, _, code := run(t, nil, "kudu", "verify", dir)
 	want := `{"tablet":"` + tablet + `","file":"` + segment +
 		`1","offset":null,"block":null,"problem":"the last segment is closed: a later one is missing"}` + "\n"
 	if out != want || code != 3 {
 		t.Errorf("code %d, printed %q, want %q", code, out, want)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "ts", "instance"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "ts", "instance"), nil, 0o600))
 	out, _, code = run(t, nil, "kudu", "verify", dir)
 	if !strings.HasPrefix(out, `{"tablet":null,"file":"`) || code != 3 {
 		t.Errorf("no instance file: code %d, printed %q", code, out)
@@ -39,18 +34,16 @@ func TestKuduVerifyFindsLostSegment(t *testing.T) {
 func TestKuduExport(t *testing.T) {
 	dir := kuduStore(t)
 	out := filepath.Join(dir, "out")
-	printed := must(t, nil, "kudu", "export", filepath.Join(dir, "S"), "t", out)
+	printed := succeed(t, nil, "kudu", "export", filepath.Join(dir, "S"), "t", out)
 	if !strings.HasPrefix(printed, `{"tablet":"`) || !strings.Contains(printed, `","rowsets":1,"rows":2,"bytes":`) {
 		t.Errorf("printed %q", printed)
 	}
-	if got := must(t, nil, "kudu", "verify", out); got != "ok\n" {
-		t.Errorf("verify printed %q", got)
-	}
+	must.Equal(t, succeed(t, nil, "kudu", "verify", out), "ok\n")
 	for _, read := range [][]string{{"scan"}, {"history", `{"k":1}`}} {
 		args := append([]string{read[0], filepath.Join(dir, "S"), "t"}, read[1:]...)
-		want := must(t, nil, append([]string{"table"}, args...)...)
+		want := succeed(t, nil, append([]string{"table"}, args...)...)
 		args[1] = out
-		if got := must(t, nil, append([]string{"kudu"}, args...)...); got != want {
+		if got := succeed(t, nil, append([]string{"kudu"}, args...)...); got != want {
 			t.Errorf("kudu %s printed %q, want %q", read[0], got, want)
 		}
 	}
@@ -69,13 +62,13 @@ func kuduStore(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	s := filepath.Join(dir, "S")
-	must(t, nil, "store", "init", s)
-	must(t,
+	succeed(t, nil, "store", "init", s)
+	succeed(t,
 		strings.NewReader(`{"columns":[{"name":"k","type":"int64","key":true},{"name":"s","type":"string","nullable":true}]}`), "table", "create", s, "t", "--schema", "-")
-	must(t, nil, "table", "put", s, "t", `{"k":1,"s":"a"}`)
-	must(t, nil, "table", "put", s, "t", `{"k":2,"s":null}`)
-	must(t, nil, "table", "flush", s, "t")
-	must(t, nil, "table", "update", s, "t", `{"k":1,"s":"b"}`)
+	succeed(t, nil, "table", "put", s, "t", `{"k":1,"s":"a"}`)
+	succeed(t, nil, "table", "put", s, "t", `{"k":2,"s":null}`)
+	succeed(t, nil, "table", "flush", s, "t")
+	succeed(t, nil, "table", "update", s, "t", `{"k":1,"s":"b"}`)
 	return dir
 }
 
@@ -91,9 +84,7 @@ func unpackKudu(t *testing.T, name string) string {
 		} else {
 			err = os.WriteFile(name, f.Content, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return dir
 }
@@ -102,8 +93,8 @@ func unpackKudu(t *testing.T, name string) string {
 // what it refuses.
 func TestKuduImport(t *testing.T) {
 	fs, store := unpackKudu(t, "tombstone"), filepath.Join(t.TempDir(), "S")
-	must(t, nil, "store", "init", store)
-	list := strings.Fields(must(t, nil, "kudu", "list", fs, "--format", "csv"))[1:]
+	succeed(t, nil, "store", "init", store)
+	list := strings.Fields(succeed(t, nil, "kudu", "list", fs, "--format", "csv"))[1:]
 	for _, line := range list {
 		f := strings.Split(line, ",")
 		out, text, code := run(t, nil, "kudu", "import", fs, f[0], store, "copy-"+f[0])
@@ -117,11 +108,11 @@ func TestKuduImport(t *testing.T) {
 			!strings.Contains(out, `,"rows":`+f[4]+`,"bytes":`) {
 			t.Errorf("%s: code %d, %q, %q", line, code, out, text)
 		}
-		if got, want := must(t, nil, "table", "scan", store, "copy-"+f[0]),
-			must(t, nil, "kudu", "scan", fs, f[0]); got != want || got == "" {
+		if got, want := succeed(t, nil, "table", "scan", store, "copy-"+f[0]),
+			succeed(t, nil, "kudu", "scan", fs, f[0]); got != want || got == "" {
 			t.Errorf("%s: %d bytes of rows, want %d", line, len(got), len(want))
 		}
-		must(t, nil, "kudu", "import", fs, f[1], store)
+		succeed(t, nil, "kudu", "import", fs, f[1], store)
 		for _, refused := range []struct {
 			args []string
 			code int
@@ -141,40 +132,30 @@ func TestKuduImport(t *testing.T) {
 				t.Errorf("%q: code %d, %q, %q", refused.args, code, out, text)
 			}
 		}
-		must(t, nil, "kudu", "import", fs, f[1], store, "rows", "--as-of", "now")
-		if got, want := must(t, nil, "table", "scan", store, "rows"),
-			must(t, nil, "kudu", "scan", fs, f[1]); got != want {
-			t.Errorf("%s: %d bytes of rows as of now, want %d", line, len(got), len(want))
-		}
+		succeed(t, nil, "kudu", "import", fs, f[1], store, "rows", "--as-of", "now")
+		must.Equal(t, succeed(t, nil, "table", "scan", store, "rows"),
+			succeed(t, nil, "kudu", "scan", fs, f[1]), line)
 	}
-	if out := must(t, nil, "store", "verify", store); out != "ok\n" {
-		t.Errorf("verify printed %q", out)
-	}
+	must.Equal(t, succeed(t, nil, "store", "verify", store), "ok\n")
 }
 
 // "kudu install" puts a table into an empty tablet, once.
 func TestKuduInstall(t *testing.T) {
 	dir := kuduStore(t)
 	s, fs := filepath.Join(dir, "S"), filepath.Join(dir, "fs")
-	must(t,
+	succeed(t,
 		strings.NewReader(`{"columns":[{"name":"k","type":"int64","key":true},{"name":"s","type":"string","nullable":true}],"history":"15m"}`), "table", "create", s, "empty", "--schema", "-")
-	must(t, nil, "kudu", "export", s, "empty", fs)
-	names, err := os.ReadDir(filepath.Join(fs, "tablet-meta"))
-	if err != nil || len(names) != 1 {
-		t.Fatal(names, err)
-	}
+	succeed(t, nil, "kudu", "export", s, "empty", fs)
+	names := must.Get(os.ReadDir(filepath.Join(fs, "tablet-meta")))(t)
+	must.Equal(t, len(names), 1)
 	tablet := names[0].Name()
 	out, errs, code := run(t, nil, "kudu", "install", s, "t", fs, tablet)
 	if code != 0 || !strings.HasPrefix(out, `{"tablet":"`+tablet+`","rowsets":1,"rows":2,"bytes":`) ||
 		!strings.HasPrefix(errs, "oribi: warning: ") {
 		t.Errorf("code %d, printed %q, %q", code, out, errs)
 	}
-	if got := must(t, nil, "kudu", "verify", fs); got != "ok\n" {
-		t.Errorf("verify printed %q", got)
-	}
-	if got, want := must(t, nil, "kudu", "scan", fs, tablet), must(t, nil, "table", "scan", s, "t"); got != want {
-		t.Errorf("scan printed %q, want %q", got, want)
-	}
+	must.Equal(t, succeed(t, nil, "kudu", "verify", fs), "ok\n")
+	must.Equal(t, succeed(t, nil, "kudu", "scan", fs, tablet), succeed(t, nil, "table", "scan", s, "t"))
 	for want, args := range map[int][]string{1: {s, "t", fs, tablet}, 3: {s, "t", unpackKudu(t, "encrypted"), tablet},
 		4: {s, "t", fs, strings.Repeat("0", 32)}} {
 		out, errs, code := run(t, nil, append([]string{"kudu", "install"}, args...)...)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/kudutest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // The commands of docs/kudu.md move a table into a cluster: into four tablets, and into one with
@@ -20,9 +21,7 @@ func TestPageMovesTablesIntoClusters(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)\n```bash\n(.*?)```\n").FindAllStringSubmatch(section, -1) {
 		blocks = append(blocks, m[1])
 	}
-	if len(blocks) != 5 {
-		t.Fatalf("%d blocks of commands, want 5", len(blocks))
-	}
+	must.Equal(t, len(blocks), 5)
 	create, install, check, compare, replicate := blocks[0], blocks[1], blocks[2], blocks[3], blocks[4]
 	single := strings.NewReplacer(`[{"columns": ["host"], "num_buckets": 4}]`, "[]", `"num_replicas": 1`,
 		`"num_replicas": 3`).Replace(create)
@@ -86,9 +85,7 @@ echo '{"ops":[{"op":"insert","table":"metrics","row":{"host":"a","cpu":0.5}},{"o
 func (m move) run(block string) string {
 	m.t.Helper()
 	var out, errs bytes.Buffer
-	if code := runSh(m.t, "set -e\n"+block, nil, &out, &errs); code != 0 {
-		m.t.Fatalf("%s\nexit code %d: %s%s", block, code, out.String(), errs.String())
-	}
+	must.Equal(m.t, runSh(m.t, "set -e\n"+block, nil, &out, &errs), 0, block, out.String(), errs.String())
 	return out.String()
 }
 
@@ -123,7 +120,5 @@ func (m move) start(check string) {
 	for _, row := range m.Rows("metrics") {
 		rows = append(rows, string(bytes.Join([][]byte{row[0], row[1]}, []byte(" "))))
 	}
-	if want := []string{`"a" 0.5`, `"b" null`}; !slices.Equal(rows, want) {
-		m.t.Errorf("the cluster has %q, want %q", rows, want)
-	}
+	must.Equal(m.t, rows, []string{`"a" 0.5`, `"b" null`})
 }

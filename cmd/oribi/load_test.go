@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Ctrl-C ends a load between two batches; the rows reported as loaded are in the table.
@@ -24,17 +25,9 @@ func TestInterruptedLoadReportsCommittedRows(t *testing.T) {
 		"--input-format", "csv", "--skip-bad", "-")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	var rows strings.Builder
 	rows.WriteString("k,v\n")
@@ -44,15 +37,9 @@ func TestInterruptedLoadReportsCommittedRows(t *testing.T) {
 	// Bad lines fill a batch like good ones do: once they are written, the preceding batches are
 	// committed.
 	rows.WriteString(strings.Repeat("bad\n", 20))
-	if _, err := io.WriteString(in, rows.String()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(out, make([]byte, len("bad\n"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(in, rows.String()))(t)
+	must.Get(io.ReadFull(out, make([]byte, len("bad\n"))))(t)
+	must.Do(t, cmd.Process.Signal(os.Interrupt))
 	io.Copy(io.Discard, out)
 	cmd.Wait()
 	lines := strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n")
@@ -61,18 +48,14 @@ func TestInterruptedLoadReportsCommittedRows(t *testing.T) {
 		!strings.Contains(lines[1], "insert_ignore") || err != nil || n < 30 {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
-	if got := must(t, nil, "table", "count", dir, "t"); got != fmt.Sprintln(n) {
-		t.Errorf("%s rows are in the table, reported %d", got, n)
-	}
+	must.Equal(t, succeed(t, nil, "table", "count", dir, "t"), fmt.Sprintln(n), n)
 }
 
 // On a terminal a load prints the same lines; if a bar was drawn, it is removed.
 func TestLoadOnATerminal(t *testing.T) {
 	dir := numbers(t)
 	file := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(file, []byte("k,v\n1,a\n2,b\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("k,v\n1,a\n2,b\n"), 0o600))
 	for i, want := range []string{"loaded 2 rows\n", "oribi: " + file + ":2: column \"k\": key 1: key exists\n" +
 		"to load the rest of a file: --mode insert_ignore; to replace rows: --mode upsert\nloaded 0 rows\n"} {
 		terminal, err := pty.Start(exec.Command(binary, "table", "load", dir, "t", file))
@@ -85,9 +68,7 @@ func TestLoadOnATerminal(t *testing.T) {
 		if at := strings.LastIndex(text, "\x1b[K"); at >= 0 {
 			text = text[at+len("\x1b[K"):]
 		}
-		if text != want {
-			t.Errorf("run %d: %q, want %q", i, text, want)
-		}
+		must.Equal(t, text, want, i)
 	}
 }
 
@@ -101,27 +82,16 @@ func TestLoadReportsTruncatedFile(t *testing.T) {
 	for k := range 200_000 {
 		fmt.Fprintf(&rows, "%d,%07d\n", k, k)
 	}
-	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(rows.String()), 0o600))
 	// The records that are skipped go into a pipe that is not read until the file is truncated, so
 	// the load blocks on it.
 	cmd := exec.Command(binary, "table", "load", dir, "t", file, "--skip-bad", "-", "--no-header", "--columns", "v,k")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(file, 2_000_000); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
+	must.Get(io.ReadFull(out, make([]byte, 1)))(t)
+	must.Do(t, os.Truncate(file, 2_000_000))
 	io.Copy(io.Discard, out)
 	cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 1 ||

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"github.com/oribi-db/oribi/internal/must"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -39,9 +40,9 @@ const noSpace = "no space left"
 func TestSmallDiskRunsFull(t *testing.T) {
 	disk := mounted(t, "tmpfs", "tmpfs", 0, "size=24m")
 	dir := filepath.Join(disk, "store")
-	must(t, nil, "store", "init", dir)
+	succeed(t, nil, "store", "init", dir)
 	create := func() {
-		must(t, strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`),
+		succeed(t, strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`),
 			"table", "create", dir, "t", "--schema", "-")
 	}
 	create()
@@ -67,16 +68,12 @@ func TestSmallDiskRunsFull(t *testing.T) {
 	}
 	rows := func(want int) {
 		t.Helper()
-		if got := must(t, nil, "table", "count", dir, "t"); got != fmt.Sprintln(want) {
-			t.Errorf("%s rows, want %d", got, want)
-		}
-		if got := must(t, nil, "store", "verify", dir); got != "ok\n" {
-			t.Errorf("verify: %s", got)
-		}
+		must.Equal(t, succeed(t, nil, "table", "count", dir, "t"), fmt.Sprintln(want), want)
+		must.Equal(t, succeed(t, nil, "store", "verify", dir), "ok\n")
 	}
 	rows(applied)
-	must(t, strings.NewReader(remove(0)), "apply", dir, "-")
-	must(t, nil, "table", "compact", dir, "t")
+	succeed(t, strings.NewReader(remove(0)), "apply", dir, "-")
+	succeed(t, nil, "table", "compact", dir, "t")
 	rows(applied - 1)
 
 	// fill leaves free bytes on the disk.
@@ -85,46 +82,36 @@ func TestSmallDiskRunsFull(t *testing.T) {
 		name := filepath.Join(disk, "fill")
 		os.Remove(name)
 		var s syscall.Statfs_t
-		if err := syscall.Statfs(disk, &s); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, make([]byte, int(s.Bavail)*int(s.Bsize)-free), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Statfs(disk, &s))
+		must.Do(t, os.WriteFile(name, make([]byte, int(s.Bavail)*int(s.Bsize)-free), 0o600))
 	}
 	fill(8 << 20)
 	fails(t, noSpace, insert(1000), "apply", dir, "-")
-	must(t, strings.NewReader(remove(1)), "apply", dir, "-")
-	must(t, nil, "table", "compact", dir, "t")
+	succeed(t, strings.NewReader(remove(1)), "apply", dir, "-")
+	succeed(t, nil, "table", "compact", dir, "t")
 	rows(applied - 2)
 	fill(2 << 20)
 	fails(t, noSpace, insert(1000), "apply", dir, "-")
-	must(t, strings.NewReader(remove(2)), "apply", dir, "-")
+	succeed(t, strings.NewReader(remove(2)), "apply", dir, "-")
 	rows(applied - 3)
 	fill(0)
 	fails(t, noSpace, insert(1000), "apply", dir, "-")
-	must(t, strings.NewReader(remove(3)), "apply", dir, "-")
+	succeed(t, strings.NewReader(remove(3)), "apply", dir, "-")
 	rows(applied - 4)
-	if err := os.Remove(filepath.Join(dir, "RESERVE")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "RESERVE")))
 	fill(0)
 	fails(t, "no space left", remove(4), "apply", dir, "-")
 	fails(t, "no space left", "", "table", "drop", dir, "t", "--yes")
 	rows(applied - 4)
 	fill(1 << 20)
-	must(t, nil, "table", "drop", dir, "t", "--yes")
-	if err := os.Remove(filepath.Join(disk, "fill")); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, nil, "table", "drop", dir, "t", "--yes")
+	must.Do(t, os.Remove(filepath.Join(disk, "fill")))
 	create()
-	must(t, strings.NewReader(insert(7)), "apply", dir, "-")
+	succeed(t, strings.NewReader(insert(7)), "apply", dir, "-")
 	rows(1)
 	fill(0)
-	must(t, nil, "table", "drop", dir, "t", "--yes")
-	if err := os.Remove(filepath.Join(disk, "fill")); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, nil, "table", "drop", dir, "t", "--yes")
+	must.Do(t, os.Remove(filepath.Join(disk, "fill")))
 	var s syscall.Statfs_t
 	const reserve = 8 << 20
 	if err := syscall.Statfs(disk, &s); err != nil || int64(s.Bfree)*s.Bsize < 22<<20-reserve {
@@ -138,41 +125,27 @@ func TestReadOnlyMountCanBeRead(t *testing.T) {
 	dir := numbers(t)
 	a := startApply(t, dir)
 	for n := range 3 {
-		if _, err := a.in.Write([]byte(line(n))); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(a.in.Write([]byte(line(n))))(t)
 	}
-	if got := a.acknowledged(t, 3); len(got) != 3 {
-		t.Fatal(a.errs.String())
-	}
+	must.Equal(t, len(a.acknowledged(t, 3)), 3, a.errs.String())
 	second := mounted(t, dir, "", syscall.MS_BIND, "")
 	if _, errs, code := run(t, nil, "table", "flush", second, "t"); code != 5 {
 		t.Errorf("flush through another mount: exit code %d: %s", code, errs)
 	}
-	if got := must(t, nil, "table", "count", second, "t"); got != "6\n" {
-		t.Errorf("next to the writer: %s rows, want 6", got)
-	}
-	if got := must(t, nil, "store", "verify", second); got != "ok\n" {
-		t.Errorf("next to the writer: verify: %s", got)
-	}
-	if err := a.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Equal(t, succeed(t, nil, "table", "count", second, "t"), "6\n", "next to the writer")
+	must.Equal(t, succeed(t, nil, "store", "verify", second), "ok\n", "next to the writer: verify")
+	must.Do(t, a.Process.Kill())
 	a.Wait()
 	if err := syscall.Mount("", second, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Skip("no read-only mounts here: ", err)
 	}
-	if got := must(t, nil, "table", "count", second, "t"); got != "6\n" {
-		t.Errorf("%s rows, want 6", got)
-	}
-	if got := must(t, nil, "store", "verify", second); got != "ok\n" {
-		t.Errorf("verify: %s", got)
-	}
-	if got := must(t, nil, "store", "info", second); !strings.Contains(got, `"clean":false,"frames":3,`) {
+	must.Equal(t, succeed(t, nil, "table", "count", second, "t"), "6\n")
+	must.Equal(t, succeed(t, nil, "store", "verify", second), "ok\n")
+	if got := succeed(t, nil, "store", "info", second); !strings.Contains(got, `"clean":false,"frames":3,`) {
 		t.Errorf("info: %s", got)
 	}
-	must(t, nil, "table", "scan", second, "t")
-	must(t, nil, "store", "du", second)
+	succeed(t, nil, "table", "scan", second, "t")
+	succeed(t, nil, "store", "du", second)
 	const why = "read-only file system"
 	fails(t, why, line(9), "apply", second, "-")
 	fails(t, why, "", "table", "flush", second, "t")

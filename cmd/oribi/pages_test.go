@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"github.com/oribi-db/oribi/internal/must"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,20 +18,14 @@ var module = filepath.Join("..", "..")
 // page reads a Markdown page of the module.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	return string(text)
 }
 
 // pages lists the pages for users.
 func pages(t *testing.T) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(module, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(module, "docs", "*.md")))(t)
 	return append(names, filepath.Join(module, "README.md"), filepath.Join(module, "CONTRIBUTING.md"))
 }
 
@@ -101,18 +96,13 @@ func TestPagesShowWhatCommandsPrint(t *testing.T) {
 		}
 		typed++
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			name, err := filepath.Abs(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			name := must.Get(filepath.Abs(name))(t)
 			t.Chdir(t.TempDir())
 			printed := retype(t, text)
 			if os.Getenv("ORIBI_REWRITE") == "" || printed == text {
 				return
 			}
-			if err := os.WriteFile(name, []byte(printed), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, []byte(printed), 0o644))
 		})
 	}
 	if typed < 5 {
@@ -135,9 +125,7 @@ func TestBlocksOfPagesCanBePasted(t *testing.T) {
 func TestPageOfTheCommandNamesItsVerbs(t *testing.T) {
 	help := func(line string) string {
 		var out, errs bytes.Buffer
-		if code := shell(t, line, &out, &errs); code != 0 {
-			t.Errorf("%s: exit code %d: %s", line, code, errs.String())
-		}
+		must.Equal(t, shell(t, line, &out, &errs), 0, line, errs.String())
 		return out.String()
 	}
 	text := page(t, filepath.Join(module, "docs", "command.md"))

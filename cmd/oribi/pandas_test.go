@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/pythontest"
 )
 
@@ -84,12 +85,10 @@ func TestPandasFramesLoadAsInDuckDB(t *testing.T) {
 		t.Fatalf("%v: %s", err, errs.Bytes())
 	}
 	store := filepath.Join(dir, "store")
-	must(t, nil, "store", "init", store)
+	succeed(t, nil, "store", "init", store)
 	for line := range strings.Lines(string(out)) {
 		var want read
-		if err := json.Unmarshal([]byte(line), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &want))
 		if _, errs, code := run(t, nil, "table", "load", store, want.File, filepath.Join(dir, want.File),
 			"--create", "--key", "id"); code != 0 {
 			t.Errorf("%s: %s", want.File, errs)
@@ -97,7 +96,7 @@ func TestPandasFramesLoadAsInDuckDB(t *testing.T) {
 		}
 		types := typesOf(t, store, want.File)
 		var rows []map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(must(t, nil, "table", "scan", store, want.File, "--format", "json")),
+		if err := json.Unmarshal([]byte(succeed(t, nil, "table", "scan", store, want.File, "--format", "json")),
 			&rows); err != nil || len(rows) != len(want.Rows) {
 			t.Fatalf("%s: %d rows, %v", want.File, len(rows), err)
 		}
@@ -125,10 +124,8 @@ func typesOf(t *testing.T, store, table string) map[string]string {
 	var described struct {
 		Columns []struct{ Name, Type string }
 	}
-	if err := json.Unmarshal([]byte(must(t, nil, "table", "describe", store, table, "--format", "json")),
-		&described); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(succeed(t, nil, "table", "describe", store, table, "--format", "json")),
+		&described))
 	types := map[string]string{}
 	for _, c := range described.Columns {
 		types[c.Name] = c.Type

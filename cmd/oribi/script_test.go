@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/maintest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // commandName is a name for the test binary. Under this name it runs the command, so that the
@@ -184,22 +185,13 @@ func TestScripts(t *testing.T) {
 
 // testProgram returns the path of the test binary.
 func testProgram(t *testing.T) string {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	return program
 }
 
 func runScript(t *testing.T, name string) {
-	name, err := filepath.Abs(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	name = must.Get(filepath.Abs(name))(t)
+	text := must.Get(os.ReadFile(name))(t)
 	if bytes.Contains(text, []byte("$CORPUS")) {
 		t.Setenv("CORPUS", corpustest.Dir(t))
 	}
@@ -214,9 +206,7 @@ func runScript(t *testing.T, name string) {
 		}
 	}
 	if os.Getenv("ORIBI_REWRITE") != "" {
-		if err := os.WriteFile(name, rewritten.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, rewritten.Bytes(), 0o644))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cli"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // part is one command of a pipeline.
@@ -132,10 +133,7 @@ func shCommand(line string) *exec.Cmd {
 func runInside(t testing.TB, args []string, in io.Reader, out, errs io.Writer) (code int) {
 	t.Helper()
 	pipe := func() (r, w *os.File) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, w = must.Get2(os.Pipe())(t)
 		return r, w
 	}
 	inR, inW := pipe()
@@ -183,14 +181,9 @@ func shellOnTerminal(t testing.TB, line string, out *bytes.Buffer) (code int) {
 		}
 		return cmd.ProcessState.ExitCode()
 	}
-	terminal, user, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	terminal, user := must.Get2(pty.Open())(t)
 	defer terminal.Close()
-	if err := pty.Setsize(user, &window); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pty.Setsize(user, &window))
 	done := make(chan struct{})
 	go func() {
 		readTerminal(out, terminal)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // On a terminal, records are printed as a table, in color unless the environment disables it;
@@ -31,14 +32,9 @@ func TestTerminalOutputIsTable(t *testing.T) {
 		if err := onTerminal(&out, cmd); err != nil {
 			t.Skip("no pseudo terminal: ", err)
 		}
-		if out.String() != c.want {
-			t.Errorf("on a terminal with %s: %q, want %q", c.environment, out.String(), c.want)
-		}
+		must.Equal(t, out.String(), c.want, c.environment)
 	}
-	if got, want := must(t, nil, "table", "list", dir),
-		`{"table":"t","rows":0,"rowsets":0,"bytes":0}`+"\n"; got != want {
-		t.Errorf("without a terminal: %q, want %q", got, want)
-	}
+	must.Equal(t, succeed(t, nil, "table", "list", dir), `{"table":"t","rows":0,"rowsets":0,"bytes":0}`+"\n")
 }
 
 // without returns the environment without a variable.
@@ -75,19 +71,13 @@ func TestManyRowsAreConfirmedOnATerminal(t *testing.T) {
 				t.Fatalf("%q: %v", shown, err)
 			}
 		}
-		if want := `delete 1500 rows of table "big"? [y/N] `; shown != want {
-			t.Errorf("asks %q, want %q", shown, want)
-		}
-		if _, err := terminal.WriteString(c.answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Equal(t, shown, `delete 1500 rows of table "big"? [y/N] `)
+		must.Get(terminal.WriteString(c.answer))(t)
 		readTerminal(new(bytes.Buffer), terminal)
 		terminal.Close()
 		if cmd.Wait(); cmd.ProcessState.ExitCode() != c.code {
 			t.Errorf("answer %q: exit code %d, want %d", c.answer, cmd.ProcessState.ExitCode(), c.code)
 		}
-		if got := must(t, nil, "table", "count", dir, "big"); got != c.rows+"\n" {
-			t.Errorf("answer %q: %s rows left, want %s", c.answer, got, c.rows)
-		}
+		must.Equal(t, succeed(t, nil, "table", "count", dir, "big"), c.rows+"\n", c.answer, c.rows)
 	}
 }

@@ -14,19 +14,17 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // decoder returns a decoder that knows only the schema of the table "tree".
 func decoder(t testing.TB) *Decoder {
 	t.Helper()
-	s, err := schema.New([]schema.Column{{ID: 0, Name: "path", Type: schema.String},
+	s := must.Get(schema.New([]schema.Column{{ID: 0, Name: "path", Type: schema.String},
 		{ID: 1, Name: "mode", Type: schema.String, Nullable: true},
 		{ID: 2, Name: "blob", Type: schema.String}, {ID: 3, Name: "size", Type: schema.Int64},
-		{ID: 4, Name: "seq", Type: schema.Int32}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{ID: 4, Name: "seq", Type: schema.Int32}}, 1))(t)
 	tree := &Target{Schema: s}
 	return &Decoder{Tables: func(name string) (*Target, error) {
 		if name != "tree" {
@@ -76,15 +74,11 @@ func TestOperationsDoNotLeakIntoOneAnother(t *testing.T) {
 	line := `{"ops":[{"op":"insert","table":"tree","row":{"path":"a","mode":"m","blob":"b","size":1,"seq":2}},{"op":"delete","table":"tree","key":{"path":"b"}}]}`
 	for range 2 {
 		var got []string
-		if err := d.Decode([]byte(line), func(op *Operation) error {
+		must.Do(t, d.Decode([]byte(line), func(op *Operation) error {
 			got = append(got, text(op))
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if got[1] != `delete path="b"` {
-			t.Errorf("got %s", got[1])
-		}
+		}))
+		must.Equal(t, got[1], `delete path="b"`)
 	}
 }
 
@@ -126,9 +120,7 @@ func TestWaitingForALineEndsWithTheContext(t *testing.T) {
 	defer in.close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := in.next(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(t, must.Err(in.next(ctx)), context.Canceled)
 }
 
 func FuzzDecodeNeverPanics(f *testing.F) {
@@ -196,9 +188,7 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, line := range lines {
-			if err := d.Decode(line, func(*Operation) error { n++; return nil }); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, d.Decode(line, func(*Operation) error { n++; return nil }))
 		}
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "ops/s")

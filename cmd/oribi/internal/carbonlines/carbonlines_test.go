@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // columnsOf returns the columns a, b, … of types.
@@ -22,10 +23,7 @@ func columnsOf(t testing.TB, types ...string) []carbondata.Column {
 	t.Helper()
 	columns := make([]carbondata.Column, len(types))
 	for i, name := range types {
-		c, err := ParseType(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(ParseType(name))(t)
 		c.Name = string(rune('a' + i))
 		columns[i] = c
 	}
@@ -103,9 +101,7 @@ func TestValuesOfEveryType(t *testing.T) {
 			t.Errorf("%s %s: got %#v, %v, want %#v", c.typ, c.in, rows, err, c.value)
 			continue
 		}
-		if got, want := string(NewPrinter(columns).Append(nil, rows[0])), `{"a":`+c.out+"}"; got != want {
-			t.Errorf("%s %s: prints as %s, want %s", c.typ, c.in, got, want)
-		}
+		must.Equal(t, string(NewPrinter(columns).Append(nil, rows[0])), `{"a":`+c.out+"}", c.typ, c.in)
 	}
 	nan, err := readAll(`{"a":"NaN","b":"NaN"}`, columnsOf(t, "FLOAT", "DOUBLE"))
 	if err != nil || !math.IsNaN(float64(nan[0][0].(float32))) || !math.IsNaN(nan[0][1].(float64)) {
@@ -159,9 +155,7 @@ func TestColumnsReadBack(t *testing.T) {
 	}
 	columns[0].Sort = true
 	got := AppendColumn(append(AppendColumn(nil, &columns[0]), "\n\n"...), &columns[1])
-	if string(got)+"\n" != in {
-		t.Errorf("got %s, want %s", got, in)
-	}
+	must.Equal(t, string(got)+"\n", in)
 	for _, c := range []struct{ in, want string }{
 		{``, "no columns"},
 		{`[]`, "no columns"},
@@ -205,10 +199,7 @@ func TestParseTypeRefusesOtherText(t *testing.T) {
 // Printed rows of the corpus are read back unchanged, and so are their columns.
 func TestGoldenRowsReadBack(t *testing.T) {
 	root := filepath.Join(corpustest.Dir(t), "golden", "carbondata")
-	folders, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	folders := must.Get(os.ReadDir(root))(t)
 	most := 2000
 	if testing.Short() {
 		most = 50
@@ -217,41 +208,29 @@ func TestGoldenRowsReadBack(t *testing.T) {
 		if !f.IsDir() || f.Name() == "malformed" {
 			continue
 		}
-		table, err := carbondata.Open(filepath.Join(root, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(carbondata.Open(filepath.Join(root, f.Name())))(t)
 		defer table.Close()
 		columns := table.Schema()
 		var text []byte
 		for _, c := range columns {
 			text = append(AppendColumn(text, &c), '\n')
 		}
-		back, err := ReadColumns("f", strings.NewReader(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		back := must.Get(ReadColumns("f", strings.NewReader(string(text))))(t)
 		printer := NewPrinter(columns)
 		text = text[:0]
 		var rows [][]any
 		for row, err := range table.Rows(context.Background(), carbondata.ScanOptions{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			rows = append(rows, row)
 			text = append(printer.Append(text, row), '\n')
 			if len(rows) == most {
 				break
 			}
 		}
-		got, err := readAll(string(text), back)
-		if err != nil || len(got) != len(rows) {
-			t.Fatalf("%s: %d rows, want %d: %v", f.Name(), len(got), len(rows), err)
-		}
+		got := must.Get(readAll(string(text), back))(t)
+		must.Equal(t, len(got), len(rows), f.Name())
 		for i := range rows {
-			if !reflect.DeepEqual(got[i], rows[i]) {
-				t.Fatalf("%s: row %d is read as %v, want %v", f.Name(), i, got[i], rows[i])
-			}
+			must.Equal(t, got[i], rows[i], f.Name(), i)
 		}
 	}
 }
@@ -279,17 +258,13 @@ func FuzzParseTypeNeverPanics(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if back, err := ParseType(c.TypeName()); err != nil || back.TypeName() != c.TypeName() {
-			t.Fatalf("%q is %s: %v", text, c.TypeName(), err)
-		}
+		must.Equal(t, c.TypeName(), must.Get(ParseType(c.TypeName()))(t).TypeName(), text)
 	})
 }
 
 // TestTextThatIsNotUTF8 prints bytes that JSON cannot contain.
 func TestTextThatIsNotUTF8(t *testing.T) {
 	p := NewPrinter(columnsOf(t, "STRING", "ARRAY<VARCHAR>"))
-	if got, want := string(p.Append(nil, []any{"a\xff\"\xfeä", []any{"\xc3", "z"}})),
-		`{"a":"a�\"�ä","b":["�","z"]}`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	must.Equal(t, string(p.Append(nil, []any{"a\xff\"\xfeä", []any{"\xc3", "z"}})),
+		`{"a":"a�\"�ä","b":["�","z"]}`)
 }

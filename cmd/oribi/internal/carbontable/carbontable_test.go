@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/carbondata"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -30,26 +30,16 @@ func TestSortColumnsAreTheFirstOfTheKey(t *testing.T) {
 		for _, text := range append(strings.Fields(c.key), "x:double") {
 			name, typ, _ := strings.Cut(text, ":")
 			column := schema.Column{Name: name, Nullable: name == "x"}
-			if err := column.ParseTypeName(typ); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, column.ParseTypeName(typ))
 			columns = append(columns, column)
 		}
-		s, err := schema.New(columns, len(columns)-1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(schema.New(columns, len(columns)-1))(t)
 		var chosen []schema.Column
 		for _, name := range strings.Fields(c.exported) {
 			chosen = append(chosen, columns[s.Index(name)])
 		}
-		exported, err := Columns(chosen, strings.Fields(c.long))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(SortColumns(s, exported), " "); got != c.want {
-			t.Errorf("key %s, exported %s: sort columns %s, want %s", c.key, c.exported, got, c.want)
-		}
+		exported := must.Get(Columns(chosen, strings.Fields(c.long)))(t)
+		must.Equal(t, strings.Join(SortColumns(s, exported), " "), c.want, c.key, c.exported)
 	}
 }
 
@@ -57,21 +47,12 @@ func TestSortColumnsAreTheFirstOfTheKey(t *testing.T) {
 func writeFile(t *testing.T, dir string, number int, properties map[string]string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	w, err := carbondata.Create(out, []carbondata.Column{{Name: "a", Type: carbondata.Int}},
-		carbondata.WriterOptions{Properties: properties, Task: fmt.Sprint(number)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(carbondata.Create(out, []carbondata.Column{{Name: "a", Type: carbondata.Int}},
+		carbondata.WriterOptions{Properties: properties, Task: fmt.Sprint(number)}))(t)
 	defer w.Abort()
-	if err := w.Append([]any{int32(number)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(dir, os.DirFS(out)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Append([]any{int32(number)}))
+	must.Do(t, w.Close())
+	must.Do(t, os.CopyFS(dir, os.DirFS(out)))
 }
 
 func TestKeyIsWhatAllFilesName(t *testing.T) {
@@ -91,13 +72,8 @@ func TestKeyIsWhatAllFilesName(t *testing.T) {
 		for i, properties := range c.files {
 			writeFile(t, dir, i, properties)
 		}
-		table, err := carbondata.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := Key(table); !slices.Equal(got, c.want) {
-			t.Errorf("%v: key %q, want %q", c.files, got, c.want)
-		}
+		table := must.Get(carbondata.Open(dir))(t)
+		must.Equal(t, Key(table), c.want, c.files)
 		table.Close()
 	}
 }

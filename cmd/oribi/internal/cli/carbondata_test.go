@@ -21,6 +21,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -43,9 +44,7 @@ func eachGoldenCarbon(t *testing.T, test func(t *testing.T, g *goldenCarbon)) {
 	root := filepath.Join(corpustest.Dir(t), "golden", "carbondata")
 	for _, line := range corpustest.Lines(t, filepath.Join(root, "manifest.jsonl")) {
 		g := new(goldenCarbon)
-		if err := json.Unmarshal([]byte(line), g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), g))
 		g.dir = filepath.Join(root, g.Name)
 		t.Run(g.Name, func(t *testing.T) { test(t, g) })
 	}
@@ -68,10 +67,7 @@ func (g *goldenCarbon) expected(t *testing.T) []string {
 	t.Helper()
 	types := make([]carbondata.Column, len(g.Columns))
 	for i, c := range g.Columns {
-		var err error
-		if types[i], err = carbonlines.ParseType(c[1]); err != nil {
-			t.Fatal(err)
-		}
+		types[i] = must.Get(carbonlines.ParseType(c[1]))(t)
 	}
 	lines := corpustest.Lines(t, filepath.Join(g.dir, g.Expected))
 	for n, line := range lines {
@@ -118,16 +114,10 @@ func appendGolden(t *testing.T, dst []byte, c *carbondata.Column, value []byte) 
 		}
 		return append(dst, `"`+digits+`"`...)
 	case carbondata.Date:
-		days, err := strconv.Atoi(string(value))
-		if err != nil {
-			t.Fatal(err)
-		}
+		days := must.Get(strconv.Atoi(string(value)))(t)
 		return carbonDate(days).AppendFormat(dst, `"2006-01-02"`)
 	case carbondata.Timestamp:
-		micros, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		micros := must.Get(strconv.ParseInt(string(value), 10, 64))(t)
 		const day = 24 * 60 * 60 * 1e6
 		of := (micros%day + day) % day
 		return strconv.AppendInt(dst, carbonDate(int((micros-of)/day)).UnixMicro()+of, 10)
@@ -245,9 +235,7 @@ func TestCarbonVerifyAcceptsGoldenFolders(t *testing.T) {
 		if g.Part != nil && testing.Short() {
 			t.Skip("reads a large folder")
 		}
-		if got := succeed(t, "carbondata", "verify", g.dir); got != "ok\n" {
-			t.Errorf("verify prints %s", got)
-		}
+		must.Equal(t, succeed(t, "carbondata", "verify", g.dir), "ok\n")
 	})
 }
 
@@ -275,13 +263,9 @@ func TestCarbonWriteKeepsGoldenRows(t *testing.T) {
 			}
 			return
 		}
-		if printed := succeed(t, args...); printed != "" {
-			t.Errorf("write prints %s", printed)
-		}
+		must.Equal(t, succeed(t, args...), "")
 		same(t, "dump of the output", succeed(t, "carbondata", "dump", out), want)
-		if got := succeed(t, "carbondata", "verify", out); got != "ok\n" {
-			t.Errorf("verify prints %s", got)
-		}
+		must.Equal(t, succeed(t, "carbondata", "verify", out), "ok\n")
 	})
 }
 
@@ -367,9 +351,7 @@ func TestMalformedCarbonDataIsDamage(t *testing.T) {
 			Name, Required, Trigger string
 			Filter                  json.RawMessage
 		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &m))
 		t.Run(m.Name, func(t *testing.T) {
 			folder := filepath.Join(dir, m.Name)
 			verbs := carbonVerbs(folder)
@@ -509,9 +491,7 @@ func TestCarbonFiltersAndLimit(t *testing.T) {
 	var want []string
 	for _, line := range all {
 		var row struct{ ID int }
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &row))
 		if row.ID >= 10 && row.ID < 500 && row.ID != 77 && row.ID != 78 {
 			want = append(want, line)
 		}
@@ -528,9 +508,8 @@ func TestCarbonFiltersAndLimit(t *testing.T) {
 	if got := len(rows("--where", "id not between 10 and 499")); got != len(all)-len(want)-2 {
 		t.Errorf("%d rows outside of the range, want %d", got, len(all)-len(want)-2)
 	}
-	if got := succeed(t, "carbondata", "dump", folder, "--where", "id < 0", "--format", "json"); got != "[]\n" {
-		t.Errorf("no rows print as %q", got)
-	}
+	must.Equal(t, succeed(t, "carbondata", "dump", folder, "--where", "id < 0", "--format", "json"),
+		"[]\n", "no rows")
 }
 
 // Columns without a type in tables are tested for NULL.

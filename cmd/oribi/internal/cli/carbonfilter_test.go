@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // goldenFilter is a line of filters.jsonl.
@@ -30,10 +31,7 @@ func TestCarbonDumpFilters(t *testing.T) {
 		rows := g.expected(t)
 		types := map[string]*carbondata.Column{}
 		for _, c := range g.Columns {
-			typ, err := carbonlines.ParseType(c[1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			typ := must.Get(carbonlines.ParseType(c[1]))(t)
 			types[c[0]] = &typ
 		}
 		for i, line := range corpustest.Lines(t, filepath.Join(g.dir, "filters.jsonl")) {
@@ -41,9 +39,7 @@ func TestCarbonDumpFilters(t *testing.T) {
 				continue
 			}
 			var f goldenFilter
-			if err := json.Unmarshal([]byte(line), &f); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &f))
 			var want strings.Builder
 			for _, r := range f.Rows {
 				for _, row := range rows[r[0] : r[0]+r[1]] {

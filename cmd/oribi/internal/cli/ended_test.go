@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // overlapping creates a store with a table t of rows rows: in two rowsets over the same keys,
@@ -32,9 +33,7 @@ func overlapping(t *testing.T, rows int) string {
 		for i := range rows / 3 {
 			fmt.Fprintf(&text, "%d,text %d\n", 2*i+first, i+step)
 		}
-		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text.String()), 0o600))
 		if _, errs, code := command(nil, "table", "load", dir, "t", file, "--mode", "upsert"); code != 0 {
 			t.Fatal(errs)
 		}
@@ -150,11 +149,7 @@ func TestInterruptedCommandsLeaveStoreIntact(t *testing.T) {
 		if interrupted == 0 {
 			t.Errorf("%s is never interrupted", name)
 		}
-		if got := succeed(t, "table", "count", dir, "t"); got != fmt.Sprintln(rows) {
-			t.Errorf("%s: %s rows are left", name, got)
-		}
-		if got := succeed(t, "store", "verify", dir); got != "ok\n" {
-			t.Errorf("%s: verify: %s", name, got)
-		}
+		must.Equal(t, succeed(t, "table", "count", dir, "t"), fmt.Sprintln(rows), name)
+		must.Equal(t, succeed(t, "store", "verify", dir), "ok\n", name)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -155,9 +156,7 @@ func TestExportedTableComesBack(t *testing.T) {
 	for i, args := range [][]string{nil, {"--compressor", "zstd", "--page-rows", "100", "--blocklet-size", "100000"},
 		{"--local-dictionary", "off", "--inverted-index", "name"}} {
 		out := filepath.Join(store, "..", fmt.Sprint("out", i))
-		if rows := exported(t, store, "t", out, args...); rows != "3000" {
-			t.Errorf("%v: exported %s rows", args, rows)
-		}
+		must.Equal(t, exported(t, store, "t", out, args...), "3000", args)
 		table := fmt.Sprint("back", i)
 		_, errs, code := command(nil, "table", "load", store, table, out, "--create")
 		if code != 0 || !strings.HasPrefix(errs, "types: "+strings.Join(back, ", ")+"\n") ||
@@ -186,14 +185,8 @@ func TestExportedTextComesBack(t *testing.T) {
 			errs != "exported 2000 rows\n" {
 			t.Fatalf("%s: exit code %d: %s%s", name, code, errs, stdout)
 		}
-		in, err := (&console.Console{}).OpenInput(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get((&console.Console{}).OpenInput(out))(t)
+		text := must.Get(io.ReadAll(in))(t)
 		in.Close()
 		same(t, name, string(text), want)
 		stdout, _, _ := command(nil, "table", "export", store, "t", "-", "--format", form)
@@ -249,9 +242,7 @@ func TestExportOfSelectedRows(t *testing.T) {
 				sort = append(sort, name)
 			}
 		}
-		if len(sort) != len(strings.Fields(c.sort)) {
-			t.Errorf("%v: sort columns %v, want %s", c.args, sort, c.sort)
-		}
+		must.Equal(t, len(sort), len(strings.Fields(c.sort)), c.args, sort, c.sort)
 	}
 }
 
@@ -261,14 +252,9 @@ func TestExportOfThePast(t *testing.T) {
 	ts := strings.TrimPrefix(succeed(t, "table", "put", store, "t",
 		`{"name":"new","day":"2026-01-01","at":0,"n":1,"u":1,"id":99}`), `{"ts":`)
 	ts, _, _ = strings.Cut(strings.TrimRight(ts, "}\n"), ",")
-	before, err := strconv.ParseInt(ts, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(strconv.ParseInt(ts, 10, 64))(t)
 	for at, want := range map[string]string{"latest": "11", strconv.FormatInt(before-1, 10): "10"} {
-		if rows := exported(t, store, "t", filepath.Join(store, "..", "out"+want), "--as-of", at); rows != want {
-			t.Errorf("as of %s: %s rows, want %s", at, rows, want)
-		}
+		must.Equal(t, exported(t, store, "t", filepath.Join(store, "..", "out"+want), "--as-of", at), want, at)
 	}
 }
 
@@ -471,9 +457,7 @@ func interruptExport(t *testing.T, store string, args ...string) {
 			if asked < 3 {
 				t.Errorf("%v: export checks only %d times", args, asked)
 			}
-			if err := os.RemoveAll(out); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(out))
 			return
 		}
 		if code != exit.Interrupted || stderr.String() != "oribi: interrupted\n" {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -98,9 +99,7 @@ func TestExportedDefinitionComesBack(t *testing.T) {
 			t.Fatal(errs)
 		}
 		file, errs, code := command(nil, "table", "load", store, "same", out, "--create", "--dry-run")
-		if code != 0 {
-			t.Fatal(errs)
-		}
+		must.Equal(t, code, 0, errs)
 		put(t, filepath.Join(dir, "dry.json"), file)
 		succeed(t, "table", "create", store, "dry", "--schema", filepath.Join(dir, "dry.json"))
 		same(t, name+": dry run", definition(t, store, "dry"), definition(t, store, "t"))
@@ -178,10 +177,7 @@ func TestArrowRefusesWrongFlagsAndFiles(t *testing.T) {
 			t.Fatal(errs)
 		}
 	}
-	whole, err := os.ReadFile(filepath.Join(dir, "t.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(filepath.Join(dir, "t.parquet")))(t)
 	put(t, filepath.Join(dir, "cut.parquet"), string(whole[:len(whole)/2]))
 	put(t, filepath.Join(dir, "text.parquet"), "a,b\n1,2\n")
 	put(t, filepath.Join(dir, "empty.parquet"), "")

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -28,13 +29,8 @@ func sdkRows(t *testing.T, program, folder, name string) {
 	var types []carbondata.Column
 	for line := range strings.Lines(succeed(t, "carbondata", "schema", folder)) {
 		var c struct{ Name, Type string }
-		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			t.Fatal(err)
-		}
-		typ, err := carbonlines.ParseType(c.Type)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &c))
+		typ := must.Get(carbonlines.ParseType(c.Type))(t)
 		types = append(types, typ)
 		prefixes = append(prefixes, map[bool]string{true: "{", false: ","}[len(types) == 1]+strconv.Quote(c.Name)+":")
 	}
@@ -43,13 +39,8 @@ func sdkRows(t *testing.T, program, folder, name string) {
 	cmd := exec.CommandContext(ctx, program, folder)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	in, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	var out bytes.Buffer
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
@@ -81,9 +72,7 @@ func TestSDKReadsExports(t *testing.T) {
 	_, errs, code := command(nil, "table", "load", store, "lineitem",
 		filepath.Join(corpustest.Dir(t), "data", "lineitem-600k.tbl.gz"), "--create",
 		"--key", "l_orderkey,l_linenumber", "--delimiter", "|", "--no-header", "--columns", strings.Join(lineitem, ","))
-	if code != 0 {
-		t.Fatal(errs)
-	}
+	must.Equal(t, code, 0, errs)
 	for i, c := range []struct {
 		table string
 		args  []string

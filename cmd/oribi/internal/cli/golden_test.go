@@ -15,6 +15,7 @@ import (
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // command runs the command in this process.
@@ -73,9 +74,7 @@ func eachGolden(t *testing.T, dir string, every int, test func(t *testing.T, dir
 			continue
 		}
 		g := &goldenFile{line: line}
-		if err := json.Unmarshal([]byte(line), g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), g))
 		test(t, dir, g)
 		if t.Failed() {
 			t.Fatalf("file %s", g.Name)
@@ -91,21 +90,15 @@ func (g *goldenFile) values(t *testing.T, dir string) string {
 
 func TestDumpPrintsValuesOfKuduFiles(t *testing.T) {
 	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
-		if got := succeed(t, "cfile", "dump", g.path(dir)); got != g.values(t, dir) {
-			t.Errorf("dump prints\n%.300s", got)
-		}
-		if got := succeed(t, "cfile", "verify", g.path(dir)); got != "ok\n" {
-			t.Errorf("verify prints %s", got)
-		}
+		must.Equal(t, succeed(t, "cfile", "dump", g.path(dir)), g.values(t, dir))
+		must.Equal(t, succeed(t, "cfile", "verify", g.path(dir)), "ok\n")
 	})
 }
 
 func TestDumpReadsVersion1(t *testing.T) {
 	dir := filepath.Join(corpustest.Dir(t), "golden", "cfile", "v1")
 	eachGolden(t, dir, 1, func(t *testing.T, dir string, g *goldenFile) {
-		if got := succeed(t, "cfile", "dump", g.path(dir)); got != g.values(t, dir) {
-			t.Errorf("dump prints\n%.300s", got)
-		}
+		must.Equal(t, succeed(t, "cfile", "dump", g.path(dir)), g.values(t, dir))
 		succeed(t, "cfile", "info", g.path(dir))
 		succeed(t, "cfile", "blocks", "--annotate", g.path(dir))
 	})
@@ -119,10 +112,8 @@ func TestDumpFormsAgree(t *testing.T) {
 		for line := range strings.Lines(g.values(t, dir)) {
 			want = append(want, json.RawMessage(strings.TrimSuffix(line, "\n")))
 		}
-		if err := json.Unmarshal([]byte(succeed(t, "cfile", "dump", g.path(dir), "--format", "json")),
-			&got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(succeed(t, "cfile", "dump", g.path(dir), "--format", "json")),
+			&got))
 		same := func(a, b json.RawMessage) bool { return string(a) == string(b) }
 		if !slices.EqualFunc(got, want, same) {
 			t.Errorf("%d values as JSON, want %d", len(got), len(want))
@@ -140,14 +131,10 @@ func TestSeekMatchesKudu(t *testing.T) {
 		for _, s := range g.Seeks {
 			value := string(s.Seek)
 			if value[0] == '"' {
-				if err := json.Unmarshal(s.Seek, &value); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(s.Seek, &value))
 			}
 			want := `{"ordinal":` + strconv.FormatInt(s.Ordinal, 10) + `,"exact":` + strconv.FormatBool(s.Exact) + "}\n"
-			if got := succeed(t, "cfile", "seek", g.path(dir), "--", value); got != want {
-				t.Errorf("seek %q: %s want %s", value, got, want)
-			}
+			must.Equal(t, succeed(t, "cfile", "seek", g.path(dir), "--", value), want, value)
 			seeks++
 		}
 	})
@@ -190,38 +177,28 @@ func TestWriteMatchesKuduBytes(t *testing.T) {
 func checkWritten(t *testing.T, g *goldenFile, dir, out string) {
 	t.Helper()
 	succeed(t, "cfile", "verify", out)
-	if got := succeed(t, "cfile", "dump", out); got != g.values(t, dir) {
-		t.Errorf("dump of the output prints\n%.300s", got)
-	}
+	must.Equal(t, succeed(t, "cfile", "dump", out), g.values(t, dir), "dump of the output prints\n")
 }
 
 // Fields that both info and the manifest have are equal.
 func TestInfoMatchesManifest(t *testing.T) {
 	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
 		var want, got map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(g.line), &want); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(succeed(t, "cfile", "info", g.path(dir), "--format", "json")),
-			&got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(g.line), &want))
+		must.Do(t, json.Unmarshal([]byte(succeed(t, "cfile", "info", g.path(dir), "--format", "json")),
+			&got))
 		compared := 0
 		for name, value := range got {
 			if printed, ok := want[name]; ok {
 				compared++
-				if compact(t, printed) != compact(t, value) {
-					t.Errorf("%s is %s, in the manifest %s", name, value, printed)
-				}
+				must.Equal(t, compact(t, printed), compact(t, value), name, value, printed)
 			}
 		}
 		if compared < 14 {
 			t.Errorf("%d fields compared", compared)
 		}
 		var bytes map[string]int64
-		if err := json.Unmarshal(got["bytes"], &bytes); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(got["bytes"], &bytes))
 		sum := int64(0)
 		for _, n := range bytes {
 			sum += n
@@ -235,9 +212,7 @@ func TestInfoMatchesManifest(t *testing.T) {
 func compact(t *testing.T, value []byte) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := json.Compact(&b, value); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Compact(&b, value))
 	return b.String()
 }
 
@@ -267,9 +242,7 @@ func TestAnnotatedPrintShowsEveryByte(t *testing.T) {
 				data = append(data, byte(b))
 			}
 		}
-		if string(data) != read(t, g.path(dir)) {
-			t.Errorf("%d bytes are shown, or they differ:\n%.2000s", len(data), text)
-		}
+		must.Equal(t, string(data), read(t, g.path(dir)), text)
 	})
 	if shown < 3 {
 		t.Errorf("%d files", shown)
@@ -289,9 +262,7 @@ func TestBlocksCoverWholeFile(t *testing.T) {
 			Size  int64
 			Rows  int64 `json:"num_values"`
 		}
-		if err := json.Unmarshal([]byte(succeed(t, "cfile", "info", g.path(dir))), &info); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(succeed(t, "cfile", "info", g.path(dir))), &info))
 		end, rows := info.Bytes.Header, int64(0)
 		for line := range strings.Lines(succeed(t, "cfile", "blocks", g.path(dir))) {
 			var b struct {
@@ -300,17 +271,11 @@ func TestBlocksCoverWholeFile(t *testing.T) {
 				Rows         *int64
 				First        *int64 `json:"first_ordinal"`
 			}
-			if err := json.Unmarshal([]byte(line), &b); err != nil {
-				t.Fatal(err)
-			}
-			if b.Offset != end {
-				t.Errorf("%s at byte %d, the one before ends at %d", b.Kind, b.Offset, end)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &b))
+			must.Equal(t, b.Offset, end, b.Kind)
 			end += b.Size
 			if b.Kind == "data" {
-				if *b.First != rows {
-					t.Errorf("begins with row %d, want %d", *b.First, rows)
-				}
+				must.Equal(t, *b.First, rows)
 				rows += *b.Rows
 			}
 		}
@@ -323,18 +288,13 @@ func TestBlocksCoverWholeFile(t *testing.T) {
 // put writes a file.
 func put(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 }
 
 // read reads a file.
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(name))(t)
 	return string(data)
 }
 
@@ -343,11 +303,7 @@ func pack(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(w, text))(t)
+	must.Do(t, w.Close())
 	return b.String()
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // goldenHFile has the fields of a line in the manifest of HFiles that tests use.
@@ -36,9 +37,7 @@ func eachGoldenHFile(t *testing.T, test func(t *testing.T, g *goldenHFile)) {
 	root := filepath.Join(corpustest.Dir(t), "golden", "hfile")
 	for i, line := range corpustest.Lines(t, filepath.Join(root, "manifest.jsonl")) {
 		g := new(goldenHFile)
-		if err := json.Unmarshal([]byte(line), g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), g))
 		// The tests of package hfile read all of them.
 		if g.Codec == "LZO" || i%4 != 0 || testing.Short() && i%12 != 0 {
 			continue
@@ -72,9 +71,7 @@ func same(t *testing.T, what, got, want string) {
 	}
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range min(len(g), len(w)) {
-		if g[i] != w[i] {
-			t.Fatalf("%s: line %d is\n%.400s\nwant\n%.400s", what, i+1, g[i], w[i])
-		}
+		must.Equal(t, g[i], w[i], what, i+1)
 	}
 	t.Fatalf("%s: %d lines, want %d", what, len(g)-1, len(w)-1)
 }
@@ -83,9 +80,7 @@ func TestHFileDumpPrintsGoldenEntries(t *testing.T) {
 	eachGoldenHFile(t, func(t *testing.T, g *goldenHFile) {
 		want := g.text(t, g.Values)
 		same(t, "dump", g.run(t, "dump"), want)
-		if got := succeed(t, "hfile", "verify", g.path()); got != "ok\n" {
-			t.Errorf("verify prints %s", got)
-		}
+		must.Equal(t, succeed(t, "hfile", "verify", g.path()), "ok\n")
 		var list []json.RawMessage
 		if err := json.Unmarshal([]byte(g.run(t, "dump", "--format", "json")), &list); err != nil ||
 			len(list) != g.Cells {
@@ -103,9 +98,7 @@ func TestHFileDumpObeysLimits(t *testing.T) {
 		}
 		row := func(line string) string {
 			var e struct{ Row, Key string }
-			if err := json.Unmarshal([]byte(line), &e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &e))
 			return e.Row + e.Key
 		}
 		from, to := row(lines[len(lines)/3]), row(lines[2*len(lines)/3])
@@ -133,9 +126,7 @@ func questions(t *testing.T, answers string, key func(answer map[string]json.Raw
 	var keys strings.Builder
 	for line := range strings.Lines(answers) {
 		var answer map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(line), &answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &answer))
 		keys.WriteString(key(answer) + "\n")
 	}
 	name := filepath.Join(t.TempDir(), "keys")
@@ -244,9 +235,7 @@ func TestMalformedHFilesAreDamage(t *testing.T) {
 	dir := filepath.Join(corpustest.Dir(t), "golden", "hfile", "malformed")
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
 		var m struct{ Name, Trigger string }
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &m))
 		t.Run(m.Name, func(t *testing.T) {
 			file := filepath.Join(dir, m.Name)
 			verbs := hfileVerbs(t, file)
@@ -270,12 +259,8 @@ func TestHFileWriteKeepsGoldenEntries(t *testing.T) {
 			args = append(args, "--codec", strings.TrimSuffix(g.Codec, "IP"),
 				"--bytes-per-checksum", strconv.Itoa(64+len(g.Name)))
 		}
-		if printed := succeed(t, args...); printed != "" {
-			t.Errorf("write prints %s", printed)
-		}
+		must.Equal(t, succeed(t, args...), "")
 		same(t, "dump of the output", succeed(t, "hfile", "dump", out, "--view", g.view), g.text(t, g.Values))
-		if got := succeed(t, "hfile", "verify", out); got != "ok\n" {
-			t.Errorf("verify prints %s", got)
-		}
+		must.Equal(t, succeed(t, "hfile", "verify", out), "ok\n")
 	})
 }

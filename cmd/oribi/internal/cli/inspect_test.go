@@ -19,6 +19,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -35,26 +36,12 @@ func inspectedWith(
 ) (address *url.URL, end func() (code int, errs string)) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "my shop")
-	store, err := oribi.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, nil))(t)
 	t.Cleanup(func() { store.Close() }) // the writer stays
-	sc, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.CreateTable("orders", sc); err != nil {
-		t.Fatal(err)
-	}
-	in, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	errs, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}}, 1))(t)
+	must.Get(store.CreateTable("orders", sc))(t)
+	in, out := must.Get2(os.Pipe())(t)
+	errs := must.Get(os.Create(filepath.Join(t.TempDir(), "stderr")))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
@@ -79,10 +66,7 @@ func inspectedWith(
 		code, text := end()
 		t.Fatalf("%v: exit code %d, %s", err, code, text)
 	}
-	address, err = url.Parse(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	address = must.Get(url.Parse(strings.TrimSpace(line)))(t)
 	return address, end
 }
 
@@ -97,15 +81,9 @@ func TestInspectServesUntilItIsInterrupted(t *testing.T) {
 	if address.Hostname() != "127.0.0.1" || len(token) < 26 {
 		t.Errorf("%s", address)
 	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Get(cookiejar.New(nil))(t)
 	client := &http.Client{Jar: jar}
-	r, err := client.Get(address.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(client.Get(address.String()))(t)
 	page, err := io.ReadAll(r.Body)
 	r.Body.Close()
 	if err != nil || r.StatusCode != http.StatusOK || r.Request.URL.RawQuery != "" ||
@@ -113,9 +91,7 @@ func TestInspectServesUntilItIsInterrupted(t *testing.T) {
 		strings.Contains(string(page), token) || strings.Contains(string(page), os.TempDir()) {
 		t.Errorf("%v %s %s: %.3000s", err, r.Status, r.Request.URL, page)
 	}
-	if r, err := http.Get("http://" + address.Host + "/"); err != nil || r.StatusCode != http.StatusForbidden {
-		t.Errorf("without the token: %v %v", r, err)
-	}
+	must.Equal(t, must.Get(http.Get("http://"+address.Host+"/"))(t).StatusCode, http.StatusForbidden)
 	if code, errs := end(); code != exit.Done || errs != "" {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
@@ -134,10 +110,7 @@ func TestInspectWarnsAboutOtherMachines(t *testing.T) {
 
 func TestInspectRefusesWrongFlags(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
-	store, err := oribi.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, nil))(t)
 	store.Close()
 	for _, c := range []struct {
 		args []string
@@ -152,10 +125,7 @@ func TestInspectRefusesWrongFlags(t *testing.T) {
 		{[]string{filepath.Join(dir, "none")}, exit.Missing, "none"},
 		{nil, exit.Misused, "DIR is missing"},
 	} {
-		errs, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		errs := must.Get(os.Create(filepath.Join(t.TempDir(), "stderr")))(t)
 		code := Run(t.Context(), append([]string{"inspect"}, c.args...), nil, os.Stdout, errs)
 		text, _ := os.ReadFile(errs.Name())
 		if code != c.code || !strings.Contains(string(text), c.text) {
@@ -172,34 +142,19 @@ func TestInspectReadsEventLogs(t *testing.T) {
 		return fmt.Sprintf(`{"time":"2026-11-23T07:00:0%d.25Z","job":%[1]d,"kind":"flush","table":"orders","why":"the MemRowSet is flushed","rows_written":2}`+"\n", job)
 	}
 	plain, packed := filepath.Join(dir, "events"), filepath.Join(dir, "events.gz")
-	if err := os.WriteFile(plain, []byte(event(1)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(plain, []byte(event(1)), 0o666))
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	w.Write([]byte(event(1)))
-	if err := errors.Join(w.Close(), os.WriteFile(packed, b.Bytes(), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(w.Close(), os.WriteFile(packed, b.Bytes(), 0o666)))
 	for _, name := range []string{plain, packed, "-"} {
-		stdin, err := os.Open(plain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stdin := must.Get(os.Open(plain))(t)
 		address, end := inspectedWith(t, stdin, "--events", name)
-		if jobs := jobsOf(t, address); jobs != 1 {
-			t.Errorf("%s: the timeline has %d jobs, want 1", name, jobs)
-		}
+		must.Equal(t, jobsOf(t, address), 1, name)
 		if name == plain {
-			if err := os.WriteFile(plain, []byte(event(1)+event(2)), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			if jobs := jobsOf(t, address); jobs != 2 {
-				t.Errorf("%s: the timeline then has %d jobs, want 2", name, jobs)
-			}
-			if err := os.WriteFile(plain, []byte(event(1)), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(plain, []byte(event(1)+event(2)), 0o666))
+			must.Equal(t, jobsOf(t, address), 2, name)
+			must.Do(t, os.WriteFile(plain, []byte(event(1)), 0o666))
 		}
 		if code, errs := end(); code != exit.Done || errs != "" {
 			t.Errorf("%s: exit code %d, %q", name, code, errs)
@@ -211,16 +166,10 @@ func TestInspectReadsEventLogs(t *testing.T) {
 // jobsOf returns the number of jobs on the timeline.
 func jobsOf(t *testing.T, address *url.URL) int {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, "http://"+address.Host+"/timeline", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest(http.MethodGet, "http://"+address.Host+"/timeline", nil))(t)
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Authorization", "Bearer "+address.Query().Get("token"))
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultClient.Do(r))(t)
 	defer answer.Body.Close()
 	var page struct {
 		View struct {

@@ -13,23 +13,16 @@ import (
 
 	"github.com/oribi-db/oribi/arrowio"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // arrowStream returns an Arrow stream of rows as JSON.
 func arrowStream(t *testing.T, s *arrow.Schema, rows string) string {
 	t.Helper()
-	rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, s, strings.NewReader(rows))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := array.NewRecordReader(s, []arrow.RecordBatch{rec})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec, _ := must.Get2(array.RecordFromJSON(memory.DefaultAllocator, s, strings.NewReader(rows)))(t)
+	r := must.Get(array.NewRecordReader(s, []arrow.RecordBatch{rec}))(t)
 	var out bytes.Buffer
-	if _, err := arrowio.WriteStream(&out, r, arrowio.ArrowOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(arrowio.WriteStream(&out, r, arrowio.ArrowOptions{}))(t)
 	return out.String()
 }
 
@@ -49,9 +42,7 @@ func TestLoadOfWhatATableCannotHave(t *testing.T) {
 		t.Helper()
 		_, errs, got := command(nil,
 			append([]string{"table", "load", store, "t", file, "--create", "--key", "k"}, args...)...)
-		if got != code {
-			t.Fatalf("%v: exit code %d, want %d: %s", args, got, code, errs)
-		}
+		must.Equal(t, got, code, args, errs)
 		return errs
 	}
 	if errs := load(exit.Failed); !strings.Contains(errs,
@@ -70,13 +61,9 @@ func TestLoadOfWhatATableCannotHave(t *testing.T) {
 	errs = load(exit.Done, "--skip-unsupported", "--round")
 	for _, note := range []string{`note: column "i" is left out: a column cannot have the type month_interval`,
 		`note: column "s" is left out: `, `note: column "d": a duration is read as its milliseconds`} {
-		if strings.Count(errs, note) != 1 {
-			t.Errorf("no %s in %s", note, errs)
-		}
+		must.Equal(t, strings.Count(errs, note), 1, note, errs)
 	}
-	if got := succeed(t, "table", "scan", store, "t"); got != `{"k":1,"t":-1,"d":5}`+"\n" {
-		t.Error(got)
-	}
+	must.Equal(t, succeed(t, "table", "scan", store, "t"), `{"k":1,"t":-1,"d":5}`+"\n")
 	put(t, filepath.Join(dir, "x.csv"), "k\n1\n")
 	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "x.csv"),
 		"--round"); code != exit.Misused || !strings.Contains(errs, "--round is for Parquet and Arrow, not for CSV") {
@@ -151,9 +138,7 @@ func TestLoadsRefuseKeysOfNULL(t *testing.T) {
 				if code != exit.Failed || !strings.Contains(errs, want) || !strings.Contains(errs, "\nloaded 0 rows") {
 					t.Errorf("%s, %s, %s: exit code %d: %s, want %s", name, filepath.Base(file), mode, code, errs, want)
 				}
-				if list := succeed(t, "table", "list", store); list != "" {
-					t.Errorf("%s: %s", file, list)
-				}
+				must.Equal(t, succeed(t, "table", "list", store), "", file)
 			}
 		}
 	}
@@ -166,14 +151,9 @@ func TestLoadsRefuseKeysOfNULL(t *testing.T) {
 // parquetOf returns the rows of an Arrow stream as Parquet.
 func parquetOf(t *testing.T, stream string) string {
 	t.Helper()
-	r, err := ipc.NewReader(strings.NewReader(stream))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(ipc.NewReader(strings.NewReader(stream)))(t)
 	defer r.Release()
 	var out bytes.Buffer
-	if _, err := arrowio.WriteParquet(&out, r, arrowio.ParquetOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(arrowio.WriteParquet(&out, r, arrowio.ParquetOptions{}))(t)
 	return out.String()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func newStore(t *testing.T) string {
@@ -57,10 +58,7 @@ func TestLoadOfGoldenCarbonData(t *testing.T) {
 		var values [][]string
 		key := -1
 		for i, list := range cells(t, len(g.Columns), lines) {
-			c, err := carbonlines.ParseType(g.Columns[i][1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(carbonlines.ParseType(g.Columns[i][1]))(t)
 			table, ok := c.TableType()
 			if !ok {
 				out, errs, code := command(nil, "table", "load", store, "x", g.dir, "--create",
@@ -134,9 +132,7 @@ func TestLoadOfMalformedCarbonDataLeavesNoTable(t *testing.T) {
 		if code != exit.Damage || !strings.Contains(errs, name) || !strings.HasSuffix(errs, "\nloaded 0 rows\n") {
 			t.Errorf("%s: exit code %d: %s", name, code, errs)
 		}
-		if list := succeed(t, "table", "list", store); list != "" {
-			t.Errorf("%s: %s", name, list)
-		}
+		must.Equal(t, succeed(t, "table", "list", store), "", name)
 	}
 }
 

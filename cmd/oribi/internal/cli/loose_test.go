@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // damaged runs a command on a damaged file, which must exit with code 3 and print one line that
@@ -39,9 +40,7 @@ func TestMalformedFilesAreDamage(t *testing.T) {
 		var m struct {
 			Name, What, Probe string
 		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &m))
 		t.Run(m.Name, func(t *testing.T) {
 			file := filepath.Join(dir, m.Name)
 			switch filepath.Ext(m.Name) {
@@ -102,9 +101,7 @@ func TestProbeMatchesKudu(t *testing.T) {
 			Checksums    bool
 			Size         int
 		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &m))
 		file := filepath.Join(dir, m.Name+".bloom")
 		var keys, want strings.Builder
 		first := []string{"bloom", "probe", file}
@@ -113,9 +110,7 @@ func TestProbeMatchesKudu(t *testing.T) {
 				Key     string
 				Present bool
 			}
-			if err := json.Unmarshal([]byte(line), &p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &p))
 			fmt.Fprintln(&keys, p.Key)
 			fmt.Fprintln(&want, p.Present)
 			if i < 20 {
@@ -162,16 +157,12 @@ func TestDeltaDumpPrintsChangesOfKuduFiles(t *testing.T) {
 				Name, Kind, Values string
 				Columns            json.RawMessage
 			}
-			if err := json.Unmarshal([]byte(line), &m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &m))
 			want := string(corpustest.Read(t, filepath.Join(dir, m.Values)))
 			// The name of the file does not say whether it contains undos.
 			file := filepath.Join(t.TempDir(), "file")
 			put(t, file, read(t, filepath.Join(dir, m.Name+".delta")))
-			if got := succeed(t, "delta", "dump", file, "--columns", string(m.Columns)); got != want {
-				t.Errorf("%s:\n%.500s", m.Name, got)
-			}
+			must.Equal(t, succeed(t, "delta", "dump", file, "--columns", string(m.Columns)), want, m.Name)
 			for _, format := range []string{"csv", "table", "json"} {
 				succeed(t, "delta", "dump", file, "--columns", string(m.Columns), "--format", format)
 			}
@@ -203,18 +194,11 @@ func TestDeltaDumpDistinguishesUndosFromRedos(t *testing.T) {
 		{"file", []uint32{0, 1}, change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 1, nil), "REDO"},
 	} {
 		var file block.Memory
-		w, err := delta.NewWriter(&file, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(delta.NewWriter(&file, false))(t)
 		for _, row := range c.rows {
-			if err := w.Append(change.Delta{Row: row, TS: 7, List: c.list}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Append(change.Delta{Row: row, TS: 7, List: c.list}))
 		}
-		if _, err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Finish())(t)
 		name := filepath.Join(dir, c.name)
 		put(t, name, string(file.Bytes))
 		if got := succeed(t, "delta", "dump", name); strings.Count(got, `"type":"`+c.want+`"`) != len(c.rows) {
@@ -329,9 +313,7 @@ func TestFilesFromStreams(t *testing.T) {
 	}
 	packed := filepath.Join(t.TempDir(), "x.cfile.gz")
 	put(t, packed, pack(t, read(t, file)))
-	if got := succeed(t, "cfile", "dump", packed); got != want {
-		t.Errorf("unpacked it prints\n%s", got)
-	}
+	must.Equal(t, succeed(t, "cfile", "dump", packed), want, "unpacked it prints\n")
 	whole := read(t, packed)
 	for _, text := range []string{whole[:len(whole)-3], "plain", whole[:len(whole)/2] + "xxxxxxxxxxxxxxxxxxxx"} {
 		put(t, packed, text)
@@ -368,9 +350,7 @@ func TestAdviseTriesEverything(t *testing.T) {
 		last := int64(0)
 		for line := range strings.Lines(out) {
 			var trial struct{ Size int64 }
-			if err := json.Unmarshal([]byte(line), &trial); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &trial))
 			if trial.Size < last || trial.Size == 0 {
 				t.Errorf("%s: %d bytes after %d", file, trial.Size, last)
 			}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"github.com/oribi-db/oribi/internal/must"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -54,9 +55,7 @@ func orderedTable(t *testing.T, r *rand.Rand, n int) (store string, rows []order
 	store = filepath.Join(dir, "s")
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o666))
 		return path
 	}
 	succeed(t, "store", "init", store)
@@ -91,9 +90,7 @@ func orderedTable(t *testing.T, r *rand.Rand, n int) (store string, rows []order
 			succeed(t, "table", "flush", store, "t")
 		}
 	}
-	if got := succeed(t, "table", "count", store, "t"); got != fmt.Sprintln(n) {
-		t.Fatalf("%s rows, want %d", got, n)
-	}
+	must.Equal(t, succeed(t, "table", "count", store, "t"), fmt.Sprintln(n), n)
 	return store, rows
 }
 
@@ -194,9 +191,7 @@ func TestGroupsByPeriodAgreeWithModel(t *testing.T) {
 		text += fmt.Sprintf("%d,%s,%d,%s\n", id, at.Format("2006-01-02T15:04:05.000000Z"),
 			id%2, at.Format(time.DateOnly))
 	}
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o666))
 	for _, stored := range []bool{false, true} {
 		if stored {
 			succeed(t, "table", "flush", store, "t")

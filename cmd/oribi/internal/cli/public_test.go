@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -35,15 +36,12 @@ func TestPublicFiles(t *testing.T) {
 		t.Skip("no files: set ORIBI_PUBLIC to a folder with CSV, JSON, Parquet, and Arrow files")
 	}
 	p := publicFiles{store: newStore(t), counts: map[string]int{}}
-	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && publicSuffix.MatchString(name) {
 			p.load(t, name)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(p.counts) == 0 {
 		t.Errorf("%s has no files", folder)
 	}

@@ -7,14 +7,12 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestStoreDumpNextToAWriter(t *testing.T) {
 	dir := t.TempDir()
-	store, err := oribi.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open(dir, nil))(t)
 	defer store.Close()
 	var out, errs bytes.Buffer
 	a := &console.Console{Stdout: &console.Stdout{Out: &out}, Stderr: &errs}

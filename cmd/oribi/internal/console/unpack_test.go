@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -18,12 +19,8 @@ func packed(t *testing.T, text []byte) []byte {
 	half := len(text) / 2
 	for _, part := range [][]byte{text[:half], text[half:]} {
 		z := gzip.NewWriter(&out)
-		if _, err := z.Write(part); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(z.Write(part))(t)
+		must.Do(t, z.Close())
 	}
 	return out.Bytes()
 }
@@ -45,9 +42,7 @@ func TestUnpackRoundTrip(t *testing.T) {
 	file := packed(t, text)
 	for name, in := range map[string]io.Reader{"whole": bytes.NewReader(file),
 		"halves": iotest.HalfReader(bytes.NewReader(file))} {
-		if got, err := unpackAll(in); err != nil || !bytes.Equal(got, text) {
-			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(text), err)
-		}
+		must.Equal(t, must.Get(unpackAll(in))(t), text, name)
 	}
 }
 
@@ -71,25 +66,16 @@ func TestTruncatedAndDamagedPackedFilesAreErrors(t *testing.T) {
 	for _, at := range []int{len(file) - 1, len(file) - 5} { // the length and the checksum
 		damaged := bytes.Clone(file)
 		damaged[at] ^= 1
-		if _, err := unpackAll(bytes.NewReader(damaged)); !errors.Is(err, gzip.ErrChecksum) {
-			t.Errorf("byte %d damaged: %v", at, err)
-		}
+		must.Fail(t, must.Err(unpackAll(bytes.NewReader(damaged))), gzip.ErrChecksum, at)
 	}
 }
 
 // After Close, no more is unpacked.
 func TestUnpackingStopsAfterClose(t *testing.T) {
 	text := make([]byte, 16<<20)
-	u, err := unpack(bytes.NewReader(packed(t, text)), io.NopCloser(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(u, make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
-	if err := u.Close(); err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(unpack(bytes.NewReader(packed(t, text)), io.NopCloser(nil)))(t)
+	must.Get(io.ReadFull(u, make([]byte, 10)))(t)
+	must.Do(t, u.Close())
 	ahead := 0
 	for p := range u.pieces {
 		ahead += len(p.bytes)

@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -82,9 +83,7 @@ func TestRecords(t *testing.T) {
 	} {
 		for name, in := range map[string]io.Reader{"": strings.NewReader(c.text),
 			", byte by byte": iotest.OneByteReader(strings.NewReader(c.text))} {
-			if got := readAll(NewReader(in, ',')); got != c.want {
-				t.Errorf("%s%s: got\n%swant\n%s", c.name, name, got, c.want)
-			}
+			must.Equal(t, readAll(NewReader(in, ',')), c.want, c.name, name)
 		}
 	}
 }
@@ -133,9 +132,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	r := NewReader(io.MultiReader(strings.NewReader("\"a\nb\n"), io.LimitReader(endless('\n'), 3<<20)), ',')
 	r.most = 1 << 20
 	want := `1: (field 1: a quote is never closed) ="\"a\n"` + "\n" + `2: ‹b› ="b\n"` + "\n"
-	if got := readAll(r); got != want {
-		t.Errorf("got %s", got)
-	}
+	must.Equal(t, readAll(r), want)
 }
 
 // randomText returns random text of characters with a meaning in CSV.
@@ -151,9 +148,7 @@ func randomText(r *rand.Rand) string {
 func TestRandomTextAgreesWithPackageCSV(t *testing.T) {
 	random := seedtest.Rand(t)
 	for range 50_000 {
-		if err := agree(randomText(random)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, agree(randomText(random)))
 	}
 }
 
@@ -226,15 +221,11 @@ func FuzzReader(f *testing.F) {
 	f.Add("a,b\n\"c\",\"d\"\"\ne\"\r\n,\"\"\n")
 	f.Add("\xef\xbb\xbfx\n\"never closed,\n1,2,\n")
 	fuzztest.Run(f, func(t *testing.T, text string) {
-		if err := agree(text); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, agree(text))
 		// The records do not depend on the sizes of reads, and contain all of the input but empty
 		// lines.
 		whole := readAll(newReader(strings.NewReader(text), ',', 4<<10))
-		if got := readAll(newReader(iotest.HalfReader(strings.NewReader(text)), ',', 8)); got != whole {
-			t.Errorf("%q: in pieces\n%sat once\n%s", text, got, whole)
-		}
+		must.Equal(t, readAll(newReader(iotest.HalfReader(strings.NewReader(text)), ',', 8)), whole, text)
 	})
 }
 

@@ -3,7 +3,7 @@ package demo
 import (
 	"bytes"
 	"context"
-	"errors"
+	"github.com/oribi-db/oribi/internal/must"
 	"os"
 	"strings"
 	"testing"
@@ -12,20 +12,12 @@ import (
 // The trees were listed by git, the history was computed from diffs: each checks the other.
 func TestBundledHistoryLeadsToTheBundledTrees(t *testing.T) {
 	s := &show{}
-	var err error
-	if s.commits, err = loadHistory(); err != nil {
-		t.Fatal(err)
-	}
+	s.commits = must.Get(loadHistory())(t)
 	for i, c := range s.commits {
-		if c.seq != int64(i+1) {
-			t.Fatalf("commit %d is at position %d", c.seq, i+1)
-		}
+		must.Equal(t, c.seq, int64(i+1))
 	}
 	for _, seq := range bundledTrees {
-		want, _, err := s.expected(seq)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, _ := must.Get2(s.expected(seq))(t)
 		got := s.replayed(seq)
 		if i := firstDifference(got, want); i >= 0 || len(want) < 700 {
 			t.Errorf("after commit %d: %d files, want %d; the first difference is at %d", seq, len(got), len(want), i)
@@ -40,9 +32,7 @@ func TestFirstDifference(t *testing.T) {
 		want int
 	}{{nil, nil, -1}, {[]file{a}, []file{a}, -1}, {[]file{a}, []file{b}, 0}, {[]file{a}, []file{a, b},
 		1}, {[]file{a, b}, []file{a}, 1}} {
-		if got := firstDifference(c.x, c.y); got != c.want {
-			t.Errorf("%v, %v: got %d, want %d", c.x, c.y, got, c.want)
-		}
+		must.Equal(t, firstDifference(c.x, c.y), c.want, c.x, c.y)
 	}
 }
 
@@ -51,13 +41,8 @@ func TestInterruptedRunLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := Run(ctx, new(bytes.Buffer), ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	left, err := os.ReadDir(os.TempDir())
-	if err != nil || len(left) != 0 {
-		t.Errorf("files left: %v, %v", left, err)
-	}
+	must.Fail(t, Run(ctx, new(bytes.Buffer), ""), context.Canceled)
+	must.Equal(t, len(must.Get(os.ReadDir(os.TempDir()))(t)), 0)
 }
 
 func TestPage(t *testing.T) {
@@ -81,8 +66,6 @@ func TestShellWord(t *testing.T) {
 	for text, want := range map[string]string{"/tmp/a_b-1.2": "/tmp/a_b-1.2", "a b": "'a b'",
 		"it's": `'it'\''s'`, "a*": "'a*'", "`x`": "'`x`'",
 		`a\b`: `'a\b'`, "~": "'~'", "": "''", "é": "'é'"} {
-		if got := shellWord(text); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
+		must.Equal(t, shellWord(text), want, text)
 	}
 }

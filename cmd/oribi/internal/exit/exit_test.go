@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -47,15 +48,11 @@ func TestExitCodes(t *testing.T) {
 		{wrap(context.Canceled), 130},
 		{errors.Join(context.Canceled, oribi.ErrClosed), 130},
 	} {
-		if got := Code(c.err); got != c.want {
-			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
-		}
+		must.Equal(t, Code(c.err), c.want, c.err)
 	}
 }
 
 func TestMessageIsOneLine(t *testing.T) {
 	err := fmt.Errorf("oribi: table %q: %w", "a  b", errors.Join(errors.New("x"), errors.New("y\r\nz")))
-	if got, want := Message(err, Failed), `table "a  b": x; y; z`; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Equal(t, Message(err, Failed), `table "a  b": x; y; z`)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/hfile"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -17,18 +18,14 @@ func TestByteStringForms(t *testing.T) {
 		{"", `""`}, {"a b~", `"a b~"`}, {`"\`, `"\"\\"`}, {"\n", `"0x0a"`}, {"\x7f", `"0x7f"`}, {"é", `"0xc3a9"`},
 		{"0x", `"0x3078"`}, {"0xff", `"0x30786666"`}, {"0X", `"0X"`}, {"\x00", `"0x00"`},
 	} {
-		if got := string(AppendBytes(nil, []byte(c.bytes))); got != c.json {
-			t.Errorf("%q is %s, want %s", c.bytes, got, c.json)
-		}
+		must.Equal(t, string(AppendBytes(nil, []byte(c.bytes))), c.json, c.bytes)
 		row, _, err := NewReader(strings.NewReader(`{"row":` + c.json + "}")).Column()
 		if err != nil || string(row) != c.bytes {
 			t.Errorf("%s reads as %q, %v", c.json, row, err)
 		}
 	}
 	for text, want := range map[string]string{"a": "a", "": "", "0x": "", "0x6162": "ab", "0xFF": "\xff", "é": "é"} {
-		if got, err := ParseBytes(text); err != nil || string(got) != want {
-			t.Errorf("ParseBytes(%q) = %q, %v, want %q", text, got, err, want)
-		}
+		must.Equal(t, string(must.Get(ParseBytes(text))(t)), want, text)
 	}
 	for _, text := range []string{"0xf", "0xzz"} {
 		if _, err := ParseBytes(text); err == nil {
@@ -63,20 +60,15 @@ func TestPrintedEntriesAreReadBack(t *testing.T) {
 		for range r.IntN(3) {
 			c.Tags = hfile.AppendTag(c.Tags, hfile.Tag{Type: uint8(r.IntN(256)), Value: randomBytes(r, 20)})
 		}
-		var err error
-		if lines, err = AppendCell(lines, &c); err != nil {
-			t.Fatal(err)
-		}
+		lines = must.Get(AppendCell(lines, &c))(t)
 		lines = append(lines, '\n')
 		pairs = append(AppendKeyValue(pairs, &hfile.KeyValue{Key: c.Row, Value: c.Value}), '\n')
 		cells = append(cells, c)
 	}
 	in, kvs := NewReader(bytes.NewReader(lines)), NewReader(bytes.NewReader(pairs))
 	for i, want := range cells {
-		got, err := in.Cell()
-		if err != nil || in.Line() != i+1 {
-			t.Fatalf("line %d: %v", in.Line(), err)
-		}
+		got := must.Get(in.Cell())(t)
+		must.Equal(t, in.Line(), i+1)
 		if got.Compare(want.Key) != 0 || !bytes.Equal(got.Family, want.Family) || got.Sequence != want.Sequence ||
 			!bytes.Equal(got.Tags, want.Tags) || !bytes.Equal(got.Value, want.Value) {
 			t.Fatalf("cell %d is %v, want %v", i, got, want)

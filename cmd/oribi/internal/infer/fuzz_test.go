@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/cell"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -35,9 +36,7 @@ func FuzzTypesOfCSVTakeItsValues(f *testing.F) {
 			}
 			columns.Reasons(s)
 			r := csvin.NewReader(strings.NewReader(text), ',')
-			if _, err := r.Header(csvin.Names{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(r.Header(csvin.Names{}))(t)
 			for {
 				err := r.Next()
 				if _, bad := err.(*csvin.BadRecord); bad {

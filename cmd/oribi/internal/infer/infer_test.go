@@ -3,7 +3,6 @@ package infer
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -42,14 +42,8 @@ func columnOf(t *testing.T, values []string, exact bool) (typeName, reason strin
 	for i, v := range values {
 		text += fmt.Sprintf("a%d,%s\nb%d,\n", i, v, i)
 	}
-	columns, err := CSV(context.Background(), strings.NewReader(text), Options{Delimiter: ',', Exact: exact})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := columns.Schema([]string{"k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(CSV(context.Background(), strings.NewReader(text), Options{Delimiter: ',', Exact: exact}))(t)
+	s := must.Get(columns.Schema([]string{"k"}))(t)
 	return s.Columns[1].TypeName(), strings.TrimPrefix(columns.Reasons(s), "k string, v ")
 }
 
@@ -217,21 +211,13 @@ func TestTypesOfJSON(t *testing.T) {
 			text += fmt.Sprintf(`{"k":%d,"v":%s}`+"\n", i, v)
 		}
 		for exact, want := range map[bool]string{false: c.want, true: c.exact} {
-			columns, err := JSON(context.Background(), strings.NewReader(text), Options{Exact: exact})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := columns.Schema([]string{"k"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			columns := must.Get(JSON(context.Background(), strings.NewReader(text), Options{Exact: exact}))(t)
+			s := must.Get(columns.Schema([]string{"k"}))(t)
 			got := strings.TrimPrefix(columns.Reasons(s), "k int64, v ")
 			if !strings.Contains(want, "(\"") {
 				got = strings.SplitN(got, " (\"", 2)[0]
 			}
-			if got != want {
-				t.Errorf("%s (exact %v): %s, want %s", c.values, exact, got, want)
-			}
+			must.Equal(t, got, want, c.values, exact)
 		}
 	}
 }
@@ -250,21 +236,11 @@ func TestKeysKeepTheirType(t *testing.T) {
 		{"k,v\nTrue,x\n", "string"},
 		{"k,v\n9223372036854775808,x\n", "decimal(38,0)"},
 	} {
-		columns, err := CSV(context.Background(), strings.NewReader(c.in), Options{Delimiter: ','})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := typesOf(t, columns, "k"), "k "+c.want+"; v string nullable"; got != want {
-			t.Errorf("%q: %s, want %s", c.in, got, want)
-		}
+		columns := must.Get(CSV(context.Background(), strings.NewReader(c.in), Options{Delimiter: ','}))(t)
+		must.Equal(t, typesOf(t, columns, "k"), "k "+c.want+"; v string nullable", c.in)
 	}
-	columns, err := JSON(context.Background(), strings.NewReader(`{"k":""}`+"\n"+`{"k":2}`), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := typesOf(t, columns, "k"); got != "k int64" {
-		t.Errorf("an empty key in JSON: %s", got)
-	}
+	columns := must.Get(JSON(context.Background(), strings.NewReader(`{"k":""}`+"\n"+`{"k":2}`), Options{}))(t)
+	must.Equal(t, typesOf(t, columns, "k"), "k int64", "an empty key in JSON")
 }
 
 // A file without a usable record is described by the first one.
@@ -277,41 +253,26 @@ func TestJSONKeepsTheFirstBadRecord(t *testing.T) {
 		{"\"x\"\n", "line 1: want an object, not a string"},
 		{"{}\n", ""},
 	} {
-		columns, err := JSON(context.Background(), strings.NewReader(c.in), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		columns := must.Get(JSON(context.Background(), strings.NewReader(c.in), Options{}))(t)
 		got := ""
 		if columns.Bad != nil {
 			got = columns.Bad.Error()
 		}
-		if got != c.want {
-			t.Errorf("%q: %s, want %s", c.in, got, c.want)
-		}
+		must.Equal(t, got, c.want, c.in)
 	}
 }
 
 func TestJSONColumnsMayBeChosen(t *testing.T) {
 	in := `{"a":1,"b":2,"c":"x"}` + "\n" + `{"c":"y","b":2.5,"d":{},"":5}`
-	columns, err := JSON(context.Background(), strings.NewReader(in), Options{Columns: []string{"c", "b"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := typesOf(t, columns, "c"); got != "c string; b double nullable" {
-		t.Errorf("got %s", got)
-	}
+	columns := must.Get(JSON(context.Background(), strings.NewReader(in), Options{Columns: []string{"c", "b"}}))(t)
+	must.Equal(t, typesOf(t, columns, "c"), "c string; b double nullable")
 }
 
 func TestKeysComeFirstWithKeyableTypes(t *testing.T) {
 	text := "a,b,c,d,e\n1,true,1.5,1,x\n2,false,2.5,,y\nragged\n"
-	columns, err := CSV(context.Background(), strings.NewReader(text), Options{Delimiter: ','})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := typesOf(t, columns, "d", "c", "b", "a"),
-		"d int64; c decimal(9,1); b string; a int64; e string nullable"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	columns := must.Get(CSV(context.Background(), strings.NewReader(text), Options{Delimiter: ','}))(t)
+	must.Equal(t, typesOf(t, columns, "d", "c", "b", "a"),
+		"d int64; c decimal(9,1); b string; a int64; e string nullable")
 	for _, key := range [][]string{{"x"}, {"a", "a"}, {}} {
 		if _, err := columns.Schema(key); err == nil {
 			t.Errorf("key %q was accepted", key)
@@ -326,22 +287,16 @@ func TestObjectsMayHaveDifferentNames(t *testing.T) {
 {"e":1.10,"a":2,"b":null,"d":"x","f":null}
 {"g":{"x":1},"h":"NaN","h2":"\u0032"}
 `
-	columns, err := JSON(context.Background(), strings.NewReader(text), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(JSON(context.Background(), strings.NewReader(text), Options{}))(t)
 	want := "a int64; b bool nullable; c date nullable; d string nullable; e double nullable; f string nullable; g " +
 		"string nullable; h double nullable; h2 string nullable"
-	if got := typesOf(t, columns, "a"); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, typesOf(t, columns, "a"), want)
 	var wide strings.Builder
 	for i := range schema.MaxColumns + 1 {
 		fmt.Fprintf(&wide, `{"c%d":1}`+"\n", i)
 	}
-	if _, err := JSON(context.Background(), strings.NewReader(wide.String()), Options{}); !errors.Is(err, ErrTooMany) {
-		t.Errorf("%d columns: %v", schema.MaxColumns+1, err)
-	}
+	must.Fail(t, must.Err(JSON(context.Background(), strings.NewReader(wide.String()), Options{})),
+		ErrTooMany, schema.MaxColumns+1)
 }
 
 // Only the beginning of a stream is read, and only complete records of it.
@@ -357,46 +312,26 @@ func TestBeginningIgnoresIncompleteRecord(t *testing.T) {
 		{"bytes", Beginning(strings.NewReader("k,v\n1,2024-01-01\n3,2024-01-01\n"), 25), 0, "k int64; v date nullable"},
 		{"all bytes", Beginning(strings.NewReader("k,v\n1,2\n3,x"), 100), 0, "k int64; v string nullable"},
 	} {
-		columns, err := CSV(context.Background(), c.in, Options{Delimiter: ',', Rows: c.rows})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := typesOf(t, columns, "k"); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
+		columns := must.Get(CSV(context.Background(), c.in, Options{Delimiter: ',', Rows: c.rows}))(t)
+		must.Equal(t, typesOf(t, columns, "k"), c.want, c.name)
 	}
 }
 
 // The message names the value because of which a column is a string.
 func TestReasonsNameTheValueThatForcedAString(t *testing.T) {
 	text := "k,price,city,n,none,flag,id\n1,1.50,Oslo,N/A,,true,\n2,N/A,Lima,5,,yes,7\n3,2.50,Rome,6,,no,8\n"
-	columns, err := CSV(context.Background(), strings.NewReader(text), Options{Delimiter: ','})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := columns.Schema([]string{"k", "id", "flag"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(CSV(context.Background(), strings.NewReader(text), Options{Delimiter: ','}))(t)
+	s := must.Get(columns.Schema([]string{"k", "id", "flag"}))(t)
 	want := `k int64, id int64, flag string ("yes" in line 3), price string ("N/A" in line 3), city string, n string ("N/A" in line 2), none string (no values)`
-	if got := columns.Reasons(s); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, columns.Reasons(s), want)
 }
 
 func TestDecideSetsType(t *testing.T) {
-	columns, err := CSV(context.Background(), strings.NewReader("k,a,b\n1,2,x\n"), Options{Delimiter: ','})
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := must.Get(CSV(context.Background(), strings.NewReader("k,a,b\n1,2,x\n"), Options{Delimiter: ','}))(t)
 	for name, typeName := range map[string]string{"a": "decimal(10,3)", "k": "int16"} {
-		if err := columns.Decide(name, typeName); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, columns.Decide(name, typeName))
 	}
-	if got, want := typesOf(t, columns, "k"), "k int16; a decimal(10,3) nullable; b string nullable"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, typesOf(t, columns, "k"), "k int16; a decimal(10,3) nullable; b string nullable")
 	if err := columns.Decide("nope", "int16"); err == nil ||
 		err.Error() != `column "nope": no such column in the file; there is "k", "a", "b"` {
 		t.Error(err)
@@ -502,9 +437,7 @@ func BenchmarkKinds(b *testing.B) {
 		"true", "egular courts above the"} {
 		b.Run(text, func(b *testing.B) {
 			c := &Columns{}
-			if _, err := c.add("x"); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(c.add("x"))(b)
 			value := []byte(text)
 			b.ReportAllocs()
 			for line := 0; b.Loop(); line++ {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/vfs"
@@ -45,14 +45,8 @@ func TestLoadsOfPairs(t *testing.T) {
 	ingested := 0
 	errBad := errors.New("bad")
 	for range seedtest.Needed(60, 15) {
-		db, err := kv.Open("/kv", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := db.CreateBucketIfNotExists("b")
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := must.Get(kv.Open("/kv", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
+		b := must.Get(db.CreateBucketIfNotExists("b"))(t)
 		want := map[string]string{}
 		for range 3 {
 			list := somePairs(r, r.IntN(300))
@@ -85,18 +79,11 @@ func TestLoadsOfPairs(t *testing.T) {
 		}
 		got := map[string]string{}
 		for p, err := range b.Scan(ctx) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got[string(p.Key)] = string(p.Value)
 		}
-		if !maps.Equal(got, want) {
-			t.Fatalf("%v, want %v", got, want)
-		}
-		stats, err := b.Table().Stats(false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Equal(t, got, want)
+		stats := must.Get(b.Table().Stats(false))(t)
 		ingested += stats.RowSets
 		db.Close()
 	}

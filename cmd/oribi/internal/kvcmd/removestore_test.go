@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/kv"
 )
 
@@ -26,23 +27,16 @@ func TestRemovedStoreLeavesOtherFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
-			db, err := kv.Open(dir, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			db := must.Get(kv.Open(dir, nil))(t)
 			for _, other := range c.others {
 				file := filepath.Join(dir, filepath.FromSlash(other))
-				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
-					os.WriteFile(file, []byte("mine"), 0o644)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+					os.WriteFile(file, []byte("mine"), 0o644)))
 			}
-			if err := removeStore(db.Store(), dir, c.itself); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, removeStore(db.Store(), dir, c.itself))
 			db.Close() // fails, since there is no LOCK
 			var left []string
-			err = filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
+			err := filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
 				if errors.Is(err, fs.ErrNotExist) {
 					return nil
 				}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/hfile"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/kv"
 )
@@ -30,12 +31,8 @@ func TestTextOfByteStrings(t *testing.T) {
 		"\ufffd":   "\ufffd",
 	} {
 		got := string(AppendText(nil, []byte(b)))
-		if got != want {
-			t.Errorf("%q prints as %q, want %q", b, got, want)
-		}
-		if back, err := Parse(got); err != nil || string(back) != b {
-			t.Errorf("%q reads back as %q, %v", got, back, err)
-		}
+		must.Equal(t, got, want, b)
+		must.Equal(t, string(must.Get(Parse(got))(t)), b, got)
 	}
 }
 
@@ -69,9 +66,7 @@ func TestPrintedPairsReadBack(t *testing.T) {
 			}
 			n++
 		}
-		if n != len(want) {
-			t.Errorf("%s: %d pairs, want %d", name, n, len(want))
-		}
+		must.Equal(t, n, len(want), name)
 	}
 }
 
@@ -103,14 +98,10 @@ func TestLiveVersions(t *testing.T) {
 		slices.SortStableFunc(cells, func(a, b hfile.Cell) int { return a.Key.Compare(b.Key) })
 		var got []string
 		for p, err := range live(sequence(cells)) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got = append(got, fmt.Sprintf("%s=%x", p.Key, p.Value))
 		}
-		if want := liveByDefinition(cells); !slices.Equal(got, want) {
-			t.Fatalf("%v: %v, want %v", cells, got, want)
-		}
+		must.Equal(t, got, liveByDefinition(cells), cells)
 	}
 }
 
@@ -163,8 +154,6 @@ func TestTextOfLongKeys(t *testing.T) {
 		strings.Repeat("k", 50) + strings.Repeat("\xbf", 20): `"0x` +
 			strings.Repeat("6b", 50) + strings.Repeat("bf", 10) + `"… of 70 bytes`,
 	} {
-		if got := KeyText([]byte(key)); got != want {
-			t.Errorf("%q: %s, want %s", key, got, want)
-		}
+		must.Equal(t, KeyText([]byte(key)), want, key)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -55,12 +56,8 @@ func TestPrintedCellsAreReadBack(t *testing.T) {
 			}
 			var text bytes.Buffer
 			p := NewPrinter(&text, typ, false)
-			if err := p.Vector(v); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Vector(v))
+			must.Do(t, p.Close())
 			checkRead(t, text.String(), v, array)
 		}
 	}
@@ -101,9 +98,7 @@ func checkRead(t *testing.T, text string, want *batch.Vector, array bool) {
 			t.Fatalf("%s: line %d: %v", want.Type, in.Line, err)
 		}
 	}
-	if got.Len != want.Len {
-		t.Fatalf("%s: %d cells, want %d", want.Type, got.Len, want.Len)
-	}
+	must.Equal(t, got.Len, want.Len, want.Type)
 	same := func(a, b *batch.Vector, i, k int) bool {
 		return a.IsNull(i) == b.IsNull(k) && bytes.Equal(a.Cell(i), b.Cell(k))
 	}
@@ -132,9 +127,7 @@ func TestBytesCountsMemory(t *testing.T) {
 	v := &batch.Vector{Type: schema.String}
 	in.Reset(v)
 	for range 2 {
-		if err := in.Next(v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, in.Next(v))
 	}
 	if in.Bytes < 1003 || in.Bytes > 1200 || in.Line != 2 {
 		t.Errorf("%d bytes, line %d", in.Bytes, in.Line)

@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/internal/cell"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -25,14 +26,9 @@ func typedColumns(t testing.TB, keys int, list ...string) *schema.Schema {
 	for i, text := range list {
 		name, typ, _ := strings.Cut(text, " ")
 		columns[i] = schema.Column{Name: name, Nullable: i >= keys}
-		if err := columns[i].ParseTypeName(typ); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, columns[i].ParseTypeName(typ))
 	}
-	s, err := schema.New(columns, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, keys))(t)
 	return s
 }
 
@@ -50,9 +46,7 @@ func loadText(t testing.TB, store *oribi.Store, table *oribi.Table, text string)
 	t.Helper()
 	o := options(store, table)
 	o.Format = JSONL
-	if _, err := Run(context.Background(), strings.NewReader(text), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(context.Background(), strings.NewReader(text), o))(t)
 }
 
 func TestLoadOfBatches(t *testing.T) {
@@ -73,18 +67,12 @@ func TestLoadOfBatches(t *testing.T) {
 	}
 	loadText(t, store, from, text.String())
 	all := createTable(t, store, "all", from.Schema())
-	result, err := Run(context.Background(), nil, batchOptions(store, from, all))
-	if err != nil || result.Rows != 20_000 {
-		t.Fatalf("%+v, %v", result, err)
-	}
-	if got, want := printed(t, all, output.JSONL), printed(t, from, output.JSONL); got != want {
-		t.Error("the rows differ from the batches")
-	}
+	result := must.Get(Run(context.Background(), nil, batchOptions(store, from, all)))(t)
+	must.Equal(t, result.Rows, 20_000)
+	must.Equal(t, printed(t, all, output.JSONL), printed(t, from, output.JSONL), "the rows differ from the batches")
 	part := createTable(t, store, "part", from.Schema())
-	result, err = Run(context.Background(), nil, batchOptions(store, from, part, oribi.Where(oribi.Eq("text", ""))))
-	if err != nil || result.Rows != 6667 {
-		t.Errorf("selected rows: %+v, %v", result, err)
-	}
+	result = must.Get(Run(context.Background(), nil, batchOptions(store, from, part, oribi.Where(oribi.Eq("text", "")))))(t)
+	must.Equal(t, result.Rows, 6667)
 }
 
 func TestConversionsOfBatches(t *testing.T) {
@@ -119,10 +107,7 @@ func TestConversionsOfBatches(t *testing.T) {
 	} {
 		s := typedColumns(t, 1, "key int8", "from "+c.from, "to "+c.to)
 		from, to := &s.Columns[1], &s.Columns[2]
-		in, err := cell.FromJSON([]byte{}, from, []byte(c.value))
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(cell.FromJSON([]byte{}, from, []byte(c.value)))(t)
 		convert, _, err := conversion(from, to)
 		var out []byte
 		if err == nil {
@@ -135,9 +120,7 @@ func TestConversionsOfBatches(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s %s as %s: %s, want %s", c.from, c.value, c.to, got, c.want)
-		}
+		must.Equal(t, got, c.want, c.from, c.value, c.to)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -53,10 +54,7 @@ func TestRowsAreReadByColumnsAsOneByOne(t *testing.T) {
 			"p decimal(18,4)", "text varchar(8)", "raw binary", "tags array(int64)")
 		s.Columns[1].Nullable = false
 		s.Columns[2].Default = []byte("none")
-		s, err := schema.New(s.Columns, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s = must.Get(schema.New(s.Columns, 1))(t)
 		return s
 	}
 	for i, bad := range []map[int]string{nil, {1500: "n=null"}, {0: "n=256"}, {2499: "n=-1"},
@@ -74,10 +72,7 @@ func TestRowsAreReadByColumnsAsOneByOne(t *testing.T) {
 			o := batchOptions(store, from, byRow, where)
 			var skipped bytes.Buffer
 			o.SkipBad = &skipped
-			want, wantErr := Run(context.Background(), nil, o)
-			if wantErr != nil {
-				t.Fatal(wantErr)
-			}
+			want := must.Get(Run(context.Background(), nil, o))(t)
 			switch {
 			case want.FirstBad != nil && (err == nil || err.Error() != want.FirstBad.Error()):
 				t.Errorf("bad %v: %v, want %v", bad, err, want.FirstBad)
@@ -157,10 +152,7 @@ func TestDictionariesAreKept(t *testing.T) {
 		clear(b.Columns[1].Codes)
 		o := batchOptions(store, nil, createTable(t, store, name, s))
 		o.Batches = func(yield func(*batch.RecordBatch, error) bool) { _ = yield(b, nil) && yield(b, nil) }
-		in, err := batchRows(newMaker(s, &o), &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(batchRows(newMaker(s, &o), &o))(t)
 		dst := newRows(s)
 		(&loader{o: &o}).fill(dst, in)
 		in.close()
@@ -188,10 +180,7 @@ func TestDictionariesMayChange(t *testing.T) {
 			}
 		}
 	}
-	in, err := batchRows(newMaker(s, &o), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(batchRows(newMaker(s, &o), &o))(t)
 	defer in.close()
 	dst := newRows(s)
 	(&loader{o: &o}).fill(dst, in)
@@ -199,9 +188,7 @@ func TestDictionariesMayChange(t *testing.T) {
 	for i := range dst.len() {
 		got = append(append(got, dst.vectors[1].Cell(i)...), ' ')
 	}
-	if want := "b0 a0 b1 a1 b2 a2 b3 a3 "; string(got) != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	must.Equal(t, string(got), "b0 a0 b1 a1 b2 a2 b3 a3 ")
 }
 
 // A write batch that is filled by columns ends where one of single rows does.
@@ -215,10 +202,7 @@ func TestBatchesByColumnsAreBounded(t *testing.T) {
 	loadText(t, store, from, lines.String())
 	o := batchOptions(store, from, from)
 	m := newMaker(from.Schema(), &Options{Mode: oribi.OpInsert})
-	s, err := batchRows(m, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(batchRows(m, &o))(t)
 	defer s.close()
 	l := &loader{o: &o}
 	for total := 0; total < 300; {
@@ -239,10 +223,7 @@ func TestNullsAreFoundByColumns(t *testing.T) {
 	s := typedColumns(t, 2, "id int64", "n int64")
 	to := createTable(t, store, "to", s)
 	o := batchOptions(store, from, to)
-	b, err := batchRows(newMaker(s, &o), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(batchRows(newMaker(s, &o), &o))(t)
 	defer b.close()
 	dst := newRows(s)
 	(&loader{o: &o}).fill(dst, b)

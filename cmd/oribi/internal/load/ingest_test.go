@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -65,10 +66,7 @@ func TestIngestedLoadsMatchCommittedLoads(t *testing.T) {
 			}
 			results[way] += printed(t, table, output.CSV)
 			if way == 1 {
-				stats, err := table.Stats(false)
-				if err != nil {
-					t.Fatal(err)
-				}
+				stats := must.Get(table.Stats(false))(t)
 				ingested += stats.RowSets
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/infer"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -29,24 +30,16 @@ import (
 
 func openStore(t testing.TB) *oribi.Store {
 	t.Helper()
-	store, err := oribi.Open("store", &oribi.Options{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(oribi.Open("store", &oribi.Options{FS: vfs.NewMem()}))(t)
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, store.Close())
 	})
 	return store
 }
 
 func createTable(t testing.TB, store *oribi.Store, name string, s *schema.Schema) *oribi.Table {
 	t.Helper()
-	table, err := store.CreateTable(name, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(store.CreateTable(name, s))(t)
 	return table
 }
 
@@ -65,13 +58,9 @@ func printed(t testing.TB, table *oribi.Table, form output.Format) string {
 		if err == nil {
 			err = w.Write(b)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return out.String()
 }
 
@@ -104,22 +93,14 @@ func TestLoadRealFilesRoundTrip(t *testing.T) {
 			lines := bytes.SplitAfterN(text, []byte{'\n'}, rows+1)
 			text = bytes.Join(lines[:rows], nil)
 		}
-		columns, err := infer.CSV(context.Background(), bytes.NewReader(text),
-			infer.Options{Delimiter: c.delimiter, Names: csvin.Names{List: c.columns, NoHeader: c.columns != nil}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := columns.Schema(c.key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		columns := must.Get(infer.CSV(context.Background(), bytes.NewReader(text),
+			infer.Options{Delimiter: c.delimiter, Names: csvin.Names{List: c.columns, NoHeader: c.columns != nil}}))(t)
+		s := must.Get(columns.Schema(c.key))(t)
 		var types []string
 		for i := range s.Columns {
 			types = append(types, s.Columns[i].TypeName())
 		}
-		if got := strings.Join(types, " "); got != c.types {
-			t.Errorf("%s: types %s, want %s", c.file, got, c.types)
-		}
+		must.Equal(t, strings.Join(types, " "), c.types, c.file)
 		store := openStore(t)
 		o := options(store, createTable(t, store, "t", s))
 		o.Delimiter, o.Names = c.delimiter, csvin.Names{List: c.columns, NoHeader: c.columns != nil}
@@ -132,9 +113,7 @@ func TestLoadRealFilesRoundTrip(t *testing.T) {
 			want = append([][]string{c.columns}, want...)
 		}
 		got := csvRecords(t, []byte(printed(t, o.Table, output.CSV)), ',')
-		if int(result.Rows) != len(want)-1 {
-			t.Errorf("%s: loaded %d rows of %d", c.file, result.Rows, len(want)-1)
-		}
+		must.Equal(t, len(want)-1, int(result.Rows), c.file)
 		sameRecords(t, got, want, len(c.key))
 	}
 }
@@ -143,10 +122,7 @@ func csvRecords(t testing.TB, text []byte, delimiter byte) [][]string {
 	t.Helper()
 	r := csv.NewReader(bytes.NewReader(text))
 	r.Comma = rune(delimiter)
-	records, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(r.ReadAll())(t)
 	return records
 }
 
@@ -170,9 +146,7 @@ func sameRecords(t testing.TB, got, want [][]string, keys int) {
 		t.Fatalf("%d records, want %d", len(got), len(want))
 	}
 	for _, r := range got[1:] {
-		if w := byKey[strings.Join(r[:keys], "\x00")]; !slices.Equal(r, w) {
-			t.Fatalf("got  %q\nwant %q", r, w)
-		}
+		must.Equal(t, r, byKey[strings.Join(r[:keys], "\x00")])
 	}
 }
 
@@ -193,15 +167,10 @@ func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 		} else {
 			c.Nullable = r.IntN(2) == 0
 		}
-		if err := c.ParseTypeName(names[r.IntN(from)]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.ParseTypeName(names[r.IntN(from)]))
 		columns = append(columns, c)
 	}
-	s, err := schema.New(columns, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New(columns, keys))(t)
 	return s
 }
 
@@ -258,9 +227,7 @@ func TestLoadPrintedTableRoundTrip(t *testing.T) {
 			}
 			b.Cells(oribi.OpUpsert, table, cells, nil)
 		}
-		if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Commit(ctx, oribi.NoSync))(t)
 		for form, format := range map[output.Format]Format{output.CSV: CSV, output.JSONL: JSONL} {
 			text := printed(t, table, form)
 			o := options(store, createTable(t, store, fmt.Sprintf("t%d.%d", n, form), s))
@@ -269,9 +236,7 @@ func TestLoadPrintedTableRoundTrip(t *testing.T) {
 			if _, err := Run(ctx, strings.NewReader(text), o); err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			if got := printed(t, o.Table, form); got != text {
-				t.Fatalf("got\n%s\nwant\n%s", got, text)
-			}
+			must.Equal(t, printed(t, o.Table, form), text)
 		}
 	}
 }
@@ -279,21 +244,15 @@ func TestLoadPrintedTableRoundTrip(t *testing.T) {
 // pairs creates a table of a number and a string.
 func pairs(t testing.TB) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "v", Type: schema.String, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Nullable: true}}, 1))(t)
 	store := openStore(t)
 	return store, createTable(t, store, "t", s)
 }
 
 func count(t testing.TB, table *oribi.Table) int64 {
 	t.Helper()
-	n, err := table.Count(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(table.Count(context.Background()))(t)
 	return n
 }
 
@@ -366,9 +325,7 @@ func TestSkipBadReceivesRecordsVerbatim(t *testing.T) {
 		if err != nil || result.Rows != int64(len(there)) || result.Skipped != skipped {
 			t.Fatalf("%+v, %v, want %d rows, %d skipped", result, err, len(there), skipped)
 		}
-		if aside.String() != want.String() {
-			t.Fatalf("skipped\n%q\nwant\n%q", aside.String(), want.String())
-		}
+		must.Equal(t, aside.String(), want.String())
 		for row, err := range table.Scan(context.Background()).Rows() {
 			if err != nil || there[row["k"].(int64)] != row["v"] {
 				t.Fatalf("%v, %v", row, err)
@@ -380,12 +337,9 @@ func TestSkipBadReceivesRecordsVerbatim(t *testing.T) {
 // An upsert changes only the columns that a line sets.
 func TestUpsertKeepsUnsetColumns(t *testing.T) {
 	r := seedtest.Rand(t)
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8},
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int8},
 		{Name: "a", Type: schema.Int32, Nullable: true, Default: []byte{7, 0, 0, 0}},
-		{Name: "b", Type: schema.String, Nullable: true}, {Name: "c", Type: schema.Double, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "b", Type: schema.String, Nullable: true}, {Name: "c", Type: schema.Double, Nullable: true}}, 1))(t)
 	store := openStore(t)
 	for n := range 20 {
 		o := options(store, createTable(t, store, fmt.Sprintf("t%d", n), s))
@@ -411,9 +365,7 @@ func TestUpsertKeepsUnsetColumns(t *testing.T) {
 			}
 			text += line + "\n"
 		}
-		if _, err := Run(context.Background(), strings.NewReader(text), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(context.Background(), strings.NewReader(text), o))(t)
 		want := [][]string{{"k", "a", "b", "c"}}
 		for _, row := range model {
 			want = append(want, row)
@@ -474,10 +426,7 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 	batches := 0
 	o.Progress = func(int64) { batches++ }
 	const rows = 100_000
-	result, err := Run(context.Background(), &many{n: rows}, o)
-	if err != nil || result.Rows != rows {
-		t.Fatalf("%+v, %v", result, err)
-	}
+	must.Equal(t, must.Get(Run(context.Background(), &many{n: rows}, o))(t).Rows, rows)
 	if least := rows * rowOverhead / maxBatchBytes; batches < least || batches > 4*least {
 		t.Errorf("%d batches", batches)
 	}
@@ -504,16 +453,11 @@ func TestLoadOfMatchingRows(t *testing.T) {
 		table := createTable(t, store, fmt.Sprint("t", i), s)
 		o := options(store, table)
 		o.Format = c.form
-		filter, err := oribi.And(oribi.HasPrefix("text", "a"), oribi.Eq("n", 7)).Bind(table.Schema())
-		if err != nil {
-			t.Fatal(err)
-		}
+		filter := must.Get(oribi.And(oribi.HasPrefix("text", "a"), oribi.Eq("n", 7)).Bind(table.Schema()))(t)
 		o.Where = &filter
 		result, err := Run(context.Background(), strings.NewReader(c.text), o)
 		got := strings.TrimPrefix(printed(t, table, output.CSV), "id,text,n\n")
-		if rows := int64(strings.Count(got, "\n")); result.Rows != rows {
-			t.Errorf("%d rows, reported %d", rows, result.Rows)
-		}
+		must.Equal(t, int64(strings.Count(got, "\n")), result.Rows)
 		if err != nil {
 			got = err.Error()
 		}

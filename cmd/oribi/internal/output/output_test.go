@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -53,18 +54,11 @@ func TestFormats(t *testing.T) {
 			" 1  NULL             true", ` 2  ""               false`,
 			" 3  a,b              true", ` 4  "say \"x\"\r\n"  false`, ` 5  "é\u001b[0m"     true`, "(6 rows)", ""}},
 	} {
-		f, err := ParseFormat(c.format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(ParseFormat(c.format))(t)
 		var out bytes.Buffer
 		w := New(&out, f, columns)
-		if err := errors.Join(w.Write(in), w.Close()); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := out.String(), strings.Join(c.want, "\n"); got != want {
-			t.Errorf("%s: got\n%s\nwant\n%s", c.format, got, want)
-		}
+		must.Do(t, errors.Join(w.Write(in), w.Close()))
+		must.Equal(t, out.String(), strings.Join(c.want, "\n"), c.format)
 	}
 	if _, err := ParseFormat("xml"); err == nil {
 		t.Error("xml was accepted as a format")
@@ -86,9 +80,7 @@ func TestEmptyTableOutput(t *testing.T) {
 func TestArrayIsOneJSONValue(t *testing.T) {
 	var out bytes.Buffer
 	w := New(&out, JSON, columns)
-	if err := errors.Join(w.Write(rows("a", "b")), w.Write(rows("c")), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(w.Write(rows("a", "b")), w.Write(rows("c")), w.Close()))
 	var got []map[string]any
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got) != 3 || got[2]["na,me"] != "c" {
 		t.Errorf("%s: %v", out.String(), err)
@@ -120,16 +112,11 @@ func BenchmarkWrite(b *testing.B) {
 	}
 	for _, f := range []string{"jsonl", "csv"} {
 		b.Run("format="+f, func(b *testing.B) {
-			format, err := ParseFormat(f)
-			if err != nil {
-				b.Fatal(err)
-			}
+			format := must.Get(ParseFormat(f))(b)
 			var n counting
 			w := New(&n, format, in.Schema)
 			for b.Loop() {
-				if err := w.Write(in); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, w.Write(in))
 			}
 			b.ReportMetric(float64(b.N)*batch.WindowRows/b.Elapsed().Seconds(), "rows/s")
 			if w.Close() != nil || n == 0 {

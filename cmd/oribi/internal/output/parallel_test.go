@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -53,13 +54,9 @@ func TestGoroutinesWriteWhatOneDoes(t *testing.T) {
 		var want bytes.Buffer
 		one := New(&want, form, parallelColumns)
 		for b := range numbered(40, 100, large, nil) {
-			if err := one.Write(b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, one.Write(b))
 		}
-		if err := one.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, one.Close())
 		for _, workers := range []int{0, 1, 3} {
 			var got bytes.Buffer
 			last := int64(0)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -18,13 +19,9 @@ func printed(t *testing.T, style Style, batches ...*batch.RecordBatch) string {
 	w := New(&out, Table, batches[0].Schema)
 	w.Style(style)
 	for _, b := range batches {
-		if err := w.Write(b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(b))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return out.String()
 }
 
@@ -74,9 +71,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		{"a wide character is not halved", texts("c|d", "日本語日本語|x", "a|y"), 12, []string{
 			"c          d", "日本語日…  x", "a          y", "(2 rows)"}},
 	} {
-		if got, want := printed(t, Style{Width: c.width}, c.in), strings.Join(c.want, "\n")+"\n"; got != want {
-			t.Errorf("%s: got\n%swant\n%s", c.name, got, want)
-		}
+		must.Equal(t, printed(t, Style{Width: c.width}, c.in), strings.Join(c.want, "\n")+"\n", c.name)
 	}
 }
 
@@ -88,19 +83,15 @@ func TestNumbersAreNotCut(t *testing.T) {
 	b.Columns[1].SetCell(0, []byte(strings.Repeat("x", 50)))
 	b.Columns[1].SetCell(1, nil)
 	want := "         a_long_name  text\n-9223372036854775808  xxxxxxx…\n                   7  NULL\n(2 rows)\n"
-	if got := printed(t, Style{Width: 30}, b); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
+	must.Equal(t, printed(t, Style{Width: 30}, b), want)
 	narrow := batch.New([]schema.Column{{Name: "a_long_name", Type: schema.Int64}, {Name: "text", Type: schema.String}},
 		2)
 	for i := range 2 {
 		batch.Values[int64](narrow.Columns[0])[i] = 123
 		narrow.Columns[1].SetCell(i, []byte("a text"))
 	}
-	if got, want := printed(t, Style{Width: 16}, narrow),
-		"a_long_…  text\n     123  a text\n     123  a text\n(2 rows)\n"; got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
+	must.Equal(t, printed(t, Style{Width: 16}, narrow),
+		"a_long_…  text\n     123  a text\n     123  a text\n(2 rows)\n")
 }
 
 func TestColors(t *testing.T) {
@@ -108,15 +99,11 @@ func TestColors(t *testing.T) {
 		dim + "(2 rows)" + plain + "\n"
 	in := rows("NULL", "x")
 	in.Columns[1].SetCell(2, []byte("NULL"))
-	if got := printed(t, Style{Color: true}, in); got != want {
-		t.Errorf("got\n%q, want\n%q", got, want)
-	}
+	must.Equal(t, printed(t, Style{Color: true}, in), want)
 }
 
 func TestBareTable(t *testing.T) {
-	if got, want := printed(t, Style{Bare: true}, texts("f|v", "a|1", "bcd|2")), "a    1\nbcd  2\n"; got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
+	must.Equal(t, printed(t, Style{Bare: true}, texts("f|v", "a|1", "bcd|2")), "a    1\nbcd  2\n")
 }
 
 // Rows after the window are printed too, within their columns on a terminal.
@@ -144,9 +131,7 @@ func TestWindowIsBoundedInBytes(t *testing.T) {
 	var out counting
 	w := New(&out, Table, columns)
 	for range 10 {
-		if err := w.Write(rows(strings.Repeat("x", 1e6))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(rows(strings.Repeat("x", 1e6))))
 	}
 	if out == 0 {
 		t.Error("all rows are held back")
@@ -158,12 +143,8 @@ func TestWindowIsBoundedInBytes(t *testing.T) {
 func TestFlushPrintsBufferedRows(t *testing.T) {
 	var out bytes.Buffer
 	w := New(&out, Table, columns)
-	if err := errors.Join(w.Write(rows("a")), w.Flush()); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := out.String(), "id  na,me  on\n 0  a      false\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Do(t, errors.Join(w.Write(rows("a")), w.Flush()))
+	must.Equal(t, out.String(), "id  na,me  on\n 0  a      false\n")
 }
 
 func TestPrintable(t *testing.T) {
@@ -192,9 +173,7 @@ func TestWidths(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 4, "한글": 4,
 		"\u1112\u1161\u11ab": 2, "ﾊﾝ": 2,
 		"！": 2, "😀": 2, "𠀀": 2, "…": 1, "→": 1, "─": 1, "नि": 2, "ก็": 1} {
-		if got := textWidth([]byte(text)); got != want {
-			t.Errorf("%q takes %d columns, want %d", text, got, want)
-		}
+		must.Equal(t, textWidth([]byte(text)), want, text)
 	}
 }
 
@@ -203,9 +182,7 @@ func TestSingleWideRowIsPrintedVertically(t *testing.T) {
 	want := "a     " + long + "\nname  NULL\n(1 row)\n"
 	in := texts("a|name", long+"|y")
 	in.Columns[1].SetCell(0, nil)
-	if got := printed(t, Style{Width: 20}, in); got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	must.Equal(t, printed(t, Style{Width: 20}, in), want)
 	if got := printed(t, Style{Width: 40}, in); strings.Count(got, "\n") != 3 || !strings.HasPrefix(got, "a ") {
 		t.Errorf("a row that fits:\n%s", got)
 	}
@@ -226,16 +203,12 @@ func TestSizesHaveUnitsAndAlignRight(t *testing.T) {
 		batch.Values[int64](b.Columns[2])[i] = n
 	}
 	want := "t    bytes        n\nx     17 B       17\nx  1.0 MiB  1048576\n(2 rows)\n"
-	if got := printed(t, Style{Sizes: []string{"bytes"}}, b); got != want {
-		t.Errorf("%swant\n%s", got, want)
-	}
+	must.Equal(t, printed(t, Style{Sizes: []string{"bytes"}}, b), want)
 }
 
 func TestFiguresInTextColumnsAreAlignedToTheRight(t *testing.T) {
 	b := texts("name|value", "rows|7", "name|t", "bytes|1,024")
 	figure := func(row int64, column int) bool { return column == 1 && row != 1 }
 	want := "name   value\nrows       7\nname   t\nbytes  1,024\n(3 rows)\n"
-	if got := printed(t, Style{Figure: figure}, b); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
+	must.Equal(t, printed(t, Style{Figure: figure}, b), want)
 }

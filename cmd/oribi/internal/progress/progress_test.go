@@ -2,6 +2,7 @@ package progress
 
 import (
 	"bytes"
+	"github.com/oribi-db/oribi/internal/must"
 	"strings"
 	"testing"
 	"time"
@@ -73,9 +74,7 @@ func TestBarAppearsAfterASecondAndIsErased(t *testing.T) {
 		}
 		b.Stop()
 		b.Stop()
-		if want := strings.Join(c.want, ""); out.String() != want {
-			t.Errorf("ticks after %v: got %q, want %q", c.ticks, out.String(), want)
-		}
+		must.Equal(t, out.String(), strings.Join(c.want, ""), c.ticks)
 	}
 }
 
@@ -86,12 +85,8 @@ func TestBarRemovesAllRowsOfALineAfterTheTerminalShrank(t *testing.T) {
 	b := newBar(Options{Out: &out, What: "sum", Width: func() int { return width }}, start)
 	b.shown = 70
 	width = 30
-	if got, want := b.erase(), clearLine+"\x1b[A"+clearLine+"\x1b[A"+clearLine; got != want {
-		t.Errorf("70 characters on a terminal of 30: %q, want %q", got, want)
-	}
-	if got := b.erase(); got != "" {
-		t.Errorf("nothing is shown: %q", got)
-	}
+	must.Equal(t, b.erase(), clearLine+"\x1b[A"+clearLine+"\x1b[A"+clearLine, "70 characters on a terminal of 30")
+	must.Equal(t, b.erase(), "")
 }
 
 func TestNilBarDoesNothing(t *testing.T) {
@@ -107,8 +102,6 @@ func TestDurations(t *testing.T) {
 	for d, want := range map[time.Duration]string{0: "0 s", 1: "1 s",
 		59 * time.Second: "59 s", 60 * time.Second: "1:00 min",
 		3599 * time.Second: "59:59 min", time.Hour: "1:00 h", 25*time.Hour + 61*time.Second: "25:01 h"} {
-		if got := duration(d); got != want {
-			t.Errorf("%v: %q, want %q", d, got, want)
-		}
+		must.Equal(t, duration(d), want, d)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -19,22 +20,15 @@ const every = `{"name":"t","id":"00112233445566778899aabbccddeeff","schema_versi
 	`{"id":18,"name":"x","type":"binary","key":false,"nullable":true,"default":"0xab","encoding":"auto","compression":"default","block_size":0}]}`
 
 func TestSchemaFileRoundTrip(t *testing.T) {
-	read, err := Read([]byte(every))
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(Read([]byte(every)))(t)
 	// These fields are not read: the store assigns them.
 	read.Name, read.ID, read.SchemaVersion, read.HistoryFloor = "t", "00112233445566778899aabbccddeeff", 3, 12
 	for i, id := range []schema.ColumnID{10, 11, 12, 14, 15, 16, 17, 18} {
-		if read.Columns[i].ID != schema.ColumnID(i) {
-			t.Errorf("column %d has ID %d: IDs come from the store", i, read.Columns[i].ID)
-		}
+		must.Equal(t, read.Columns[i].ID, schema.ColumnID(i), i)
 		read.Columns[i].ID = id
 	}
 	got, want := string(Append(nil, read)), every
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	must.Equal(t, got, want)
 }
 
 func TestReadRefusesInvalidSchemas(t *testing.T) {
@@ -84,17 +78,10 @@ func TestExpiresRoundTrip(t *testing.T) {
 	const columns = `,"columns":[{"name":"k","type":"string","key":true},{"name":"a:1h","type":"timestamp"},{"name":"n","type":"int64"}]}`
 	for _, e := range []Expires{{}, {Column: "a:1h"}, {Column: "a:1h", Age: 7 * 24 * time.Hour},
 		{Column: "a:1h", Age: 1500 * time.Millisecond}} {
-		table, err := Read([]byte(`{"history":"7d"` + columns))
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Read([]byte(`{"history":"7d"` + columns)))(t)
 		table.Expires = e
-		if again, err := Read(Append(nil, table)); err != nil || again.Expires != e {
-			t.Errorf("%+v is read as %+v, %v", e, again, err)
-		}
-		if got, err := ParseExpires(e.String(), func(c string) bool { return c == "a:1h" }); err != nil || got != e {
-			t.Errorf("%v is read as %+v, %v", e, got, err)
-		}
+		must.Equal(t, e, must.Get(Read(Append(nil, table)))(t).Expires)
+		must.Equal(t, must.Get(ParseExpires(e.String(), func(c string) bool { return c == "a:1h" }))(t), e)
 	}
 	for _, bad := range []string{`7`, `{}`, `{"column":"x"}`, `{"column":"n"}`, `{"column":"a:1h","age":"-1s"}`,
 		`{"column":"a:1h","age":"forever"}`, `{"column":"a:1h","ago":"1s"}`} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -19,9 +20,7 @@ func TestFirstRowsTakeBoundedMemory(t *testing.T) {
 		return b
 	}
 	f := firstRows{typ: schema.String, limit: 3, bytes: 3 * 2200}
-	if err := errors.Join(f.add(rows(255, 100), 0, 1), f.add(rows(150, 100), 0, 1)); err != nil {
-		t.Errorf("rows that are replaced count: %v", err)
-	}
+	must.Do(t, errors.Join(f.add(rows(255, 100), 0, 1), f.add(rows(150, 100), 0, 1)))
 	if got := f.sorted(); len(got) != 3 || got[0].by[0] != 51 || got[2].by[0] != 53 {
 		t.Errorf("got %d rows, the first with %d", len(got), got[0].by[0])
 	}
