@@ -33,14 +33,10 @@ func TestAheadReturnsAllInOrder(t *testing.T) {
 		next, _ := counting(n)
 		want := 0
 		for v := range ahead(next) {
-			if *v != want {
-				t.Fatalf("%d, want %d", *v, want)
-			}
+			must.Equal(t, *v, want)
 			want++
 		}
-		if want != n {
-			t.Errorf("%d values, want %d", want, n)
-		}
+		must.Equal(t, n, want)
 	}
 }
 

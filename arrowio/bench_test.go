@@ -58,15 +58,9 @@ func BenchmarkExport(b *testing.B) {
 		b.Run("format="+bc.name, func(b *testing.B) {
 			rows, size := int64(0), int64(0)
 			for b.Loop() {
-				r, err := newReader(table.Scan(context.Background()), ReaderOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				r := must.Get(newReader(table.Scan(context.Background()), ReaderOptions{}))(b)
 				out := &counter{w: io.Discard}
-				n, err := bc.write(out, r)
-				if err != nil {
-					b.Fatal(err)
-				}
+				n := must.Get(bc.write(out, r))(b)
 				r.Release()
 				rows, size = rows+n, size+out.n
 			}
@@ -79,47 +73,23 @@ func BenchmarkExport(b *testing.B) {
 
 func BenchmarkLoad(b *testing.B) {
 	store, table := lineitemTable(b)
-	r, err := newReader(table.Scan(context.Background()), ReaderOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := must.Get(newReader(table.Scan(context.Background()), ReaderOptions{}))(b)
 	var out bytes.Buffer
-	if _, err := WriteParquet(&out, r, ParquetOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(WriteParquet(&out, r, ParquetOptions{}))(b)
 	r.Release()
 	if name := os.Getenv("ORIBI_KEEP_PARQUET"); name != "" {
-		if err := os.WriteFile(name, out.Bytes(), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(name, out.Bytes(), 0o600))
 	}
 	rows := int64(0)
 	for b.Loop() {
-		f, err := OpenParquet(bytes.NewReader(out.Bytes()), int64(out.Len()), OpenOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		in, err := f.Read(context.Background(), ReadOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		s, err := f.Definition().Table()
-		if err != nil {
-			b.Fatal(err)
-		}
-		into, err := store.CreateTable("loaded", s)
-		if err != nil {
-			b.Fatal(err)
-		}
-		_, n, err := Ingest(context.Background(), into, in)
-		if err != nil {
-			b.Fatal(err)
-		}
+		f := must.Get(OpenParquet(bytes.NewReader(out.Bytes()), int64(out.Len()), OpenOptions{}))(b)
+		in := must.Get(f.Read(context.Background(), ReadOptions{}))(b)
+		s := must.Get(f.Definition().Table())(b)
+		into := must.Get(store.CreateTable("loaded", s))(b)
+		_, n := must.Get2(Ingest(context.Background(), into, in))(b)
 		in.Release()
 		f.Close()
-		if err := store.DropTable("loaded"); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, store.DropTable("loaded"))
 		rows += n
 	}
 	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")

@@ -65,19 +65,13 @@ func TestPagesAreDecompressed(t *testing.T) {
 	buf := memory.NewResizableBuffer(checked(t))
 	defer buf.Release()
 	for name, form := range packedPages(t, text) {
-		got, err := decompressed(form.codec, buf, []byte("levels"), 6+len(text), form.data)
-		if err != nil || string(got) != "levels"+string(text) {
-			t.Errorf("%s: %d bytes: %v", name, len(got), err)
-		}
+		must.Equal(t, string(must.Get(decompressed(form.codec, buf, []byte("levels"), 6+len(text), form.data))(t)),
+			"levels"+string(text), name)
 		for _, n := range []int{len(text) - 1, len(text) + 1, 0, 1 << 24} {
-			if _, err := decompressed(form.codec, buf, nil, n, form.data); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s as %d bytes: %v", name, n, err)
-			}
+			must.Fail(t, must.Err(decompressed(form.codec, buf, nil, n, form.data)), ErrCorrupt, name, n)
 		}
 		for n := range min(len(form.data), 200) {
-			if _, err := decompressed(form.codec, buf, nil, len(text), form.data[:n]); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%d bytes of %s: %v", n, name, err)
-			}
+			must.Fail(t, must.Err(decompressed(form.codec, buf, nil, len(text), form.data[:n])), ErrCorrupt, n, name)
 		}
 	}
 }

@@ -102,9 +102,7 @@ func TestForeignGroupsAreRefused(t *testing.T) {
 	for _, e := range f.Definition().Refused {
 		refused = append(refused, e.Column)
 	}
-	if got := fmt.Sprint(refused); got != "[struct lists map]" {
-		t.Errorf("refused %s", got)
-	}
+	must.Equal(t, fmt.Sprint(refused), "[struct lists map]")
 	var bad *ColumnError
 	if _, err := f.Read(context.Background(), ReadOptions{}); !errors.As(err, &bad) || bad.Column != "struct" ||
 		!errors.Is(err, ErrUnsupported) {
@@ -151,7 +149,5 @@ func TestDecimalsInByteArrays(t *testing.T) {
 	want := []string{`["0.00","-128"]`, `["1.27","1"]`, `["-0.01","-1"]`, `[null,null]`, `["-1.29","128"]`,
 		`["2.56","18446744073709551616"]`}
 	same(t, "decimals", foreignRows(t, rows), want)
-	if got := f.Definition().Columns[1].TypeName(); got != "decimal(38,0)" {
-		t.Errorf("type %s", got)
-	}
+	must.Equal(t, f.Definition().Columns[1].TypeName(), "decimal(38,0)")
 }

@@ -170,14 +170,8 @@ func TestSlices(t *testing.T) {
 func TestTypesAreRefusedByColumnName(t *testing.T) {
 	mem := checked(t)
 	store := openStore(t)
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, column(t, "x", "int64")}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := store.CreateTable("t", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, column(t, "x", "int64")}, 1))(t)
+	table := must.Get(store.CreateTable("t", s))(t)
 	for _, typ := range []arrow.DataType{
 		arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8}),
 		arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8),
@@ -200,10 +194,7 @@ func TestTypesAreRefusedByColumnName(t *testing.T) {
 			refused.Column != "x" || !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: %v", typ, err)
 		}
-		r, err := array.NewRecordReader(fields, []arrow.RecordBatch{rec})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(array.NewRecordReader(fields, []arrow.RecordBatch{rec}))(t)
 		if _, err := WriteParquet(new(strings.Builder), r, ParquetOptions{}); !errors.As(err, &refused) ||
 			refused.Column != "x" {
 			t.Errorf("%s: %v", typ, err)
@@ -213,13 +204,8 @@ func TestTypesAreRefusedByColumnName(t *testing.T) {
 		b.Release()
 	}
 	wide, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "wide", Type: schema.Int128}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	big, err := store.CreateTable("big", wide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	big := must.Get(store.CreateTable("big", wide))(t)
 	var refused *ColumnError
 	if _, err := NewReader(big.Scan(context.Background()), ReaderOptions{}); !errors.As(err, &refused) ||
 		refused.Column != "wide" || !errors.Is(err, ErrUnsupported) {
@@ -244,10 +230,9 @@ func TestIngestNamesTheRow(t *testing.T) {
 			defer rec.Release()
 			batches = append(batches, rec)
 		}
-		r, err := array.NewRecordReader(fields, batches)
-		must.Do(t, err)
+		r := must.Get(array.NewRecordReader(fields, batches))(t)
 		defer r.Release()
-		_, _, err = Ingest(context.Background(), table, r)
+		_, _, err := Ingest(context.Background(), table, r)
 		return err
 	}
 	var bad *ColumnError
@@ -263,12 +248,8 @@ func TestIngestNamesTheRow(t *testing.T) {
 	if err := ingest(`[{"k":2},{"k":1}]`); !errors.As(err, &row) || row.Row != 1 {
 		t.Error(err)
 	}
-	if n, err := table.Count(context.Background()); n != 0 || err != nil {
-		t.Errorf("%d rows, %v", n, err)
-	}
-	if err := ingest(`[{"k":1,"x":5,"v":"a"},{"k":2}]`, `[]`, `[{"k":3},{"k":4,"v":"ab"}]`); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, must.Get(table.Count(context.Background()))(t), 0)
+	must.Do(t, ingest(`[{"k":1,"x":5,"v":"a"},{"k":2}]`, `[]`, `[{"k":3},{"k":4,"v":"ab"}]`))
 	same(t, "ingested", rowsOf(t, table),
 		[]string{"8:\x01\x00\x00\x00\x00\x00\x00\x00|1:\x05|1:a|", "8:\x02\x00\x00\x00\x00\x00\x00\x00|NULL|NULL|",
 			"8:\x03\x00\x00\x00\x00\x00\x00\x00|NULL|NULL|", "8:\x04\x00\x00\x00\x00\x00\x00\x00|NULL|2:ab|"})
@@ -300,9 +281,7 @@ func TestAppendUpsertsSomeColumns(t *testing.T) {
 	if err != nil || row["a"] != int64(20) || row["b"] != 2.0 {
 		t.Errorf("%v, %v", row, err)
 	}
-	if n, err := table.Count(context.Background()); n != 3 || err != nil {
-		t.Errorf("%d rows, %v", n, err)
-	}
+	must.Equal(t, must.Get(table.Count(context.Background()))(t), 3)
 	rec, _ := must.Get2(array.RecordFromJSON(mem,
 		arrow.NewSchema([]arrow.Field{{Name: "K", Type: arrow.PrimitiveTypes.Int8}}, nil),
 		strings.NewReader(`[{"K":1}]`)))(t)

@@ -158,12 +158,8 @@ func selectedRows(dst []string, b *batch.RecordBatch) []string {
 // same fails the test if two lists of rows differ.
 func same(t testing.TB, what string, got, want []string) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d rows, want %d", what, len(got), len(want))
-	}
+	must.Equal(t, len(got), len(want), what)
 	for i := range got {
-		if got[i] != want[i] {
-			t.Fatalf("%s: row %d is\n%.1000q, want\n%.1000q", what, i, got[i], want[i])
-		}
+		must.Equal(t, got[i], want[i], what, i)
 	}
 }

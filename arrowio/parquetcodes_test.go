@@ -239,9 +239,7 @@ func TestDifferences(t *testing.T) {
 		}
 		at += got.Len
 	}
-	if at != rows {
-		t.Errorf("%d rows, want %d", at, rows)
-	}
+	must.Equal(t, at, rows)
 	// The page index has several pages of each column, also of those that take few bytes.
 	for i := range columns {
 		n := 0

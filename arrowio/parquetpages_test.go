@@ -151,10 +151,7 @@ func TestPagesThatAreSkipped(t *testing.T) {
 	}
 	chunk, p := openPages(t, column, compress.Codecs.Uncompressed, 4, append(pages, plainPage(1, plain, words(5)))...)
 	defer p.free()
-	got, err := int32s(t, chunk, 10)
-	if err != nil || !slices.Equal(got, []int32{1, 2, 3, 4}) {
-		t.Errorf("read %v: %v", got, err)
-	}
+	must.Equal(t, must.Get(int32s(t, chunk, 10))(t), []int32{1, 2, 3, 4})
 }
 
 // The checksum of a page is computed over its bytes in the file, in version 2 with its levels. Any
@@ -264,9 +261,7 @@ func TestPagesWithTheWrongCompressedFlag(t *testing.T) {
 	optional := testColumn(t, parquet.Types.Int32, -1, parquet.Repetitions.Optional)
 	chunk, p := openPages(t, optional, compress.Codecs.Snappy, 3, pageV2(3, 3, plain, []byte{3 << 1, 0}, nil, 0, true))
 	defer p.free()
-	if got, err := int32s(t, chunk, 3); err != nil || len(got) != 0 {
-		t.Errorf("NULLs: %v: %v", got, err)
-	}
+	must.Equal(t, len(must.Get(int32s(t, chunk, 3))(t)), 0)
 }
 
 // Damage to headers and levels is ErrCorrupt. Valid but unsupported features are ErrUnsupported,
@@ -461,15 +456,11 @@ func TestDifferencesOfAllWidths(t *testing.T) {
 					t.Fatalf("%d bits, %v, %d values: %d bytes, %v", bits, shape, n, len(page), err)
 				}
 				for i, want := range values {
-					if got := int64(binary.LittleEndian.Uint64(page[6+8*i:])); got != want {
-						t.Fatalf("%d bits, %v, value %d of %d: %d, want %d", bits, shape, i, n, got, want)
-					}
+					must.Equal(t, int64(binary.LittleEndian.Uint64(page[6+8*i:])), want, bits, shape, i, n)
 				}
 				page = must.Get(p.plain.integers(data, 0, 4, n))(t)
 				for i, want := range values {
-					if got := int32(binary.LittleEndian.Uint32(page[4*i:])); got != int32(want) {
-						t.Fatalf("%d bits, %v, value %d of %d: %d, want %d", bits, shape, i, n, got, int32(want))
-					}
+					must.Equal(t, int32(binary.LittleEndian.Uint32(page[4*i:])), int32(want), bits, shape, i, n)
 				}
 			}
 		}
@@ -487,9 +478,7 @@ func TestMalformedDifferences(t *testing.T) {
 	defer p.free()
 	whole := packDeltas([]int64{1, 5, 1 << 40, -7}, 128, 4)
 	for n := range whole {
-		if _, err := p.plain.integers(whole[:n], 0, 8, 4); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
-		}
+		must.Fail(t, must.Err(p.plain.integers(whole[:n], 0, 8, 4)), ErrCorrupt, n, len(whole))
 	}
 	header := func(v ...uint64) (b []byte) {
 		for _, x := range v {
@@ -508,9 +497,7 @@ func TestMalformedDifferences(t *testing.T) {
 		"too wide":         append(header(128, 4, 2, 0, 0), 65, 0, 0, 0),
 		"nothing of width": append(header(128, 4, 2, 0, 0), 64, 0, 0, 0),
 	} {
-		if _, err := p.plain.integers(b, 0, 8, 4); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err(p.plain.integers(b, 0, 8, 4)), ErrCorrupt, name)
 	}
 	for name, b := range map[string][]byte{
 		"negative length":    packDeltas([]int64{-1}, 128, 4),
@@ -525,9 +512,7 @@ func TestMalformedDifferences(t *testing.T) {
 			"abcd"...),
 	} {
 		prefixes := !strings.Contains(name, "length") && !strings.Contains(name, "page")
-		if _, err := p.plain.strings(b, 0, 2, 10, prefixes); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err(p.plain.strings(b, 0, 2, 10, prefixes)), ErrCorrupt, name)
 	}
 }
 

@@ -2,13 +2,13 @@ package arrowio
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -105,9 +105,7 @@ func TestGroupsWithoutFieldsHaveNoValues(t *testing.T) {
 			return out
 		})
 		f := openedParquet(t, changed)
-		if got := len(f.Definition().Refused); got != groups {
-			t.Errorf("seed %d: %d columns refused, want %d", seed, got, groups)
-		}
+		must.Equal(t, len(f.Definition().Refused), groups, seed)
 		same(t, fmt.Sprint("seed ", seed), fileRows(t, f, ReadOptions{Columns: []string{"k", "a", "b"}}), want)
 		f.Close()
 	}
@@ -186,9 +184,7 @@ func TestAnnotationsOfColumns(t *testing.T) {
 			!strings.Contains(got, test.want)) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
-		if noted := len(d.Notes) > 0; noted != test.note {
-			t.Errorf("%s: notes %v", name, d.Notes)
-		}
+		must.Equal(t, len(d.Notes) > 0, test.note, name, d.Notes)
 		f.Close()
 	}
 }
@@ -221,9 +217,6 @@ func TestMalformedSchemas(t *testing.T) {
 		}, ErrCorrupt},
 	} {
 		changed := withElements(t, data, test.change)
-		_, err := formats["parquet"].open(changed, nil)
-		if !errors.Is(err, test.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err(formats["parquet"].open(changed, nil)), test.want, name)
 	}
 }

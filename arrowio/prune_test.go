@@ -120,9 +120,7 @@ func TestErrorsOfCallers(t *testing.T) {
 			default:
 				_, err = WriteStream(w, r, ArrowOptions{})
 			}
-			if !errors.Is(err, broken) {
-				t.Errorf("%s, %d bytes: %v", format, n, err)
-			}
+			must.Fail(t, err, broken, format, n)
 			r.Release()
 		}
 	}

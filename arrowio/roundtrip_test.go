@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"reflect"
 	"testing"
 	"time"
 
@@ -97,15 +96,11 @@ func TestExportAndIngestGiveTheSameTable(t *testing.T) {
 					t.Fatalf("%d rows, want %d: %v", n, len(want), err)
 				}
 				same(t, "loaded", rowsOf(t, loaded), want)
-				if a, b := withoutIDs(loaded.Schema()), withoutIDs(table.Schema()); !reflect.DeepEqual(a, b) {
-					t.Errorf("columns\n%+v, want\n%+v", a, b)
-				}
+				must.Equal(t, withoutIDs(loaded.Schema()), withoutIDs(table.Schema()))
 				a, b := loaded.Properties(), table.Properties()
 				b.ID, b.HistoryFloor, b.SchemaVersion, b.Expiry.Since = a.ID, a.HistoryFloor,
 					a.SchemaVersion, a.Expiry.Since
-				if a != b {
-					t.Errorf("properties %+v, want %+v", a, b)
-				}
+				must.Equal(t, a, b)
 			})
 		}
 	}

@@ -135,9 +135,7 @@ func TestSparksOldCalendarInFilters(t *testing.T) {
 		"d > date '1500-03-05'": 0, "t < timestamp '1500-03-02T00:00:00Z'": 1} {
 		p := must.Get(oribi.ParsePredicate(f.Definition().Columns, text))(t)
 		rows := must.Get(f.Read(context.Background(), ReadOptions{Where: []oribi.Predicate{p}}))(t)
-		if got := foreignRows(t, rows); len(got) != want {
-			t.Errorf("%s: %d rows, want %d", text, len(got), want)
-		}
+		must.Equal(t, len(foreignRows(t, rows)), want, text)
 		rows.Release()
 	}
 }

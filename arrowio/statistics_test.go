@@ -101,9 +101,7 @@ func TestCasesOfOtherReaders(t *testing.T) {
 			text, _ := json.Marshal(row)
 			want += string(text) + "\n"
 		}
-		if got != want {
-			t.Errorf("%s:\n%swant\n%s", name, got, want)
-		}
+		must.Equal(t, got, want, name)
 	}
 }
 
@@ -328,9 +326,7 @@ func TestStatisticsNeverExcludeRows(t *testing.T) {
 				want := fileRows(t, plain, o)
 				for name, f := range variants {
 					got := fileRows(t, f, o)
-					if !slices.Equal(got, want) {
-						t.Fatalf("seed %d, %s, %v: %d rows, want %d", seed, name, p, len(got), len(want))
-					}
+					must.Equal(t, got, want, seed, name, p)
 				}
 				if len(want) < 5*group {
 					skipped++
@@ -431,9 +427,7 @@ func TestBoundsOfOtherWritersSkipRowGroups(t *testing.T) {
 		"old strings":  {old, oribi.Ge("s", "00300"), 4}, "NULLs of another writer": {old, oribi.IsNull("n"), 4},
 		"others of it": {old, oribi.NotNull("n"), 4},
 	} {
-		if got := groups(test.data, test.p); got != test.want {
-			t.Errorf("%s: %d row groups may match, want %d", name, got, test.want)
-		}
+		must.Equal(t, groups(test.data, test.p), test.want, name)
 	}
 }
 
@@ -502,8 +496,6 @@ func TestChunksMustFitTheSchema(t *testing.T) {
 			t.Errorf("%s: refused %v", name, r)
 		}
 		f.Close()
-		if rows := parquetRows(t, data, ReadOptions{Columns: []string{"k", "b"}}); len(rows) != 10 {
-			t.Errorf("%s: %d rows of the other columns", name, len(rows))
-		}
+		must.Equal(t, len(parquetRows(t, data, ReadOptions{Columns: []string{"k", "b"}})), 10, name)
 	}
 }

@@ -135,9 +135,7 @@ func TestTypesOfPyarrow(t *testing.T) {
 			t.Errorf("%s: %d columns", name, len(d.Columns))
 		}
 		for i, c := range d.Columns {
-			if got := jsonText(t, got[i]); got != want[c.Name] {
-				t.Errorf("%s: column %q, %s: %s, want %s", name, c.Name, c.TypeName(), got, want[c.Name])
-			}
+			must.Equal(t, jsonText(t, got[i]), want[c.Name], name, c.Name, c.TypeName())
 		}
 		for _, n := range d.Notes {
 			if want := notes[n.Column]; want != "" && n.Text != want {
@@ -172,15 +170,10 @@ func TestNanosecondsAreRoundedDown(t *testing.T) {
 	}
 	rec := b.NewRecordBatch()
 	defer rec.Release()
-	r, err := array.NewRecordReader(fields, []arrow.RecordBatch{rec})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(array.NewRecordReader(fields, []arrow.RecordBatch{rec}))(t)
 	defer r.Release()
 	var out bytes.Buffer
-	if _, err := WriteStream(&out, r, ArrowOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(WriteStream(&out, r, ArrowOptions{}))(t)
 	files := map[string][]byte{"arrow": out.Bytes(), "parquet": nanosecondsParquet(t)}
 	for format, data := range files {
 		f, rows := opened(t, format, data, mem, ReadOptions{})
@@ -192,9 +185,7 @@ func TestNanosecondsAreRoundedDown(t *testing.T) {
 			t.Errorf("%s: %v", format, err)
 		}
 		rows.Release()
-		if rows, err = f.Read(context.Background(), ReadOptions{Round: true, Columns: []string{"t"}}); err != nil {
-			t.Fatal(err)
-		}
+		rows = must.Get(f.Read(context.Background(), ReadOptions{Round: true, Columns: []string{"t"}}))(t)
 		same(t, format, foreignRows(t, rows),
 			[]string{`["1"]`, `["1"]`, `["0"]`, `["0"]`, `["-1"]`, `["-1"]`, `["-2"]`,
 				`["9223372036854775"]`, `["-9223372036854776"]`})
@@ -285,10 +276,7 @@ func TestUnsupportedIsNotDamage(t *testing.T) {
 		t.Fatal("no version", err)
 	}
 	footer.b[at] = 0 // as Arrow 0.14 has it
-	f, err := formats["arrow"].open(arrowFile, nil)
-	if err != nil {
-		t.Fatalf("a footer without a version: %v", err)
-	}
+	f := must.Get(formats["arrow"].open(arrowFile, nil))(t)
 	f.Close()
 	footer.b[at] = 5
 	for name, test := range map[string]struct {
@@ -319,8 +307,6 @@ func TestVtablesOfOddSizesAreRefused(t *testing.T) {
 		9: ErrCorrupt, 250: ErrCorrupt} {
 		b := make([]byte, 24)
 		b[0], b[4], b[6], b[16] = 16, size, 8, 16-4 // the table is at byte 16, its vtable at 4
-		if _, err := checkFlatBuffer(b, fbSchema); !errors.Is(err, want) {
-			t.Errorf("%d bytes: %v", size, err)
-		}
+		must.Fail(t, must.Err(checkFlatBuffer(b, fbSchema)), want, size)
 	}
 }

@@ -79,9 +79,7 @@ func TestDaysOfTheSDK(t *testing.T) {
 		{"1969-12-31", -1, true}, {"1970-01-01", 0, true}, {"9999-12-31", 2932896, true},
 	} {
 		day, ok := calendar.Gregorian(c.stored)
-		if ok != c.text {
-			t.Errorf("%s: %d, %v", c.date, day, ok)
-		}
+		must.Equal(t, ok, c.text, c.date, day)
 		if !c.text {
 			if err := errJulian(c.stored); !strings.HasPrefix(err.Error(), c.date+": only the Julian calendar") {
 				t.Errorf("%s: %v", c.date, err)
@@ -104,18 +102,14 @@ func TestDaysOfTheSDK(t *testing.T) {
 func TestFolderOfTheSDK(t *testing.T) {
 	table := must.Get(Open(filepath.Join("testdata", "sdk-dates")))(t)
 	defer table.Close()
-	if err := table.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, table.Verify(t.Context()))
 	other := map[string]string{"1-1-1": "0001-01-01", "99-01-01": "0099-01-01"} // without zeros
 	refused := map[string]bool{"1582-10-05": true, "1582-10-10": true, "1582-10-14": true, "0000-12-31": true,
 		"0000-01-01": true, "-0001-01-01": true,
 		"10000-01-01": true, "2023-02-30": true, "1500-02-30": true}
 	julian := map[string]bool{"1500-02-29": true, "0100-02-29": true}
 	ids := scanRows(t, table, ScanOptions{Columns: []string{"id"}})
-	if len(ids) != 25 {
-		t.Errorf("%d rows", len(ids))
-	}
+	must.Equal(t, len(ids), 25)
 	for _, id := range ids {
 		text := id[0].(string)
 		want := other[text]
@@ -163,9 +157,7 @@ func TestDaysThereAndBack(t *testing.T) {
 		day, ok := calendar.Gregorian(stored)
 		if !ok {
 			missing++
-			if day != next {
-				t.Fatalf("day %d is before %d, want %d", stored, day, next)
-			}
+			must.Equal(t, day, next, stored)
 			continue
 		}
 		if stored == switchDay {
@@ -175,9 +167,7 @@ func TestDaysThereAndBack(t *testing.T) {
 				}
 			}
 		}
-		if day != next {
-			t.Fatalf("day %d is %d, want %d", stored, day, next)
-		}
+		must.Equal(t, day, next, stored)
 		if back, ok := calendar.Hybrid(day); !ok || back != stored ||
 			day >= firstDay && day%7 == 0 && sdkDay(day) != stored {
 			t.Fatalf("day %d is stored as %d, %v, want %d", day, back, ok, stored)
@@ -450,9 +440,7 @@ func TestJulianLeapDays(t *testing.T) {
 				t.Error("a batch")
 			}
 			check(s.Err(), "batches")
-			if err := table.Verify(t.Context()); err != nil {
-				t.Errorf("verify: %v", err)
-			}
+			must.Do(t, table.Verify(t.Context()))
 			info := must.Get(table.Info())(t)
 			for _, c := range info.Files[0].Blocklets[0].Columns {
 				if c.Name == "c" && c.MinValue != nil {
@@ -461,14 +449,10 @@ func TestJulianLeapDays(t *testing.T) {
 			}
 			if name == "date" || name == "time" {
 				for _, filter := range []Filter{Le("c", c.value(Days(feb28))), Ge("c", c.value(Days(feb28+1)))} {
-					if rows := scanRows(t, table, ScanOptions{Filter: filter}); len(rows) != 0 {
-						t.Errorf("%d rows", len(rows))
-					}
+					must.Equal(t, len(scanRows(t, table, ScanOptions{Filter: filter})), 0)
 				}
 			}
-			if rows := scanRows(t, table, ScanOptions{Filter: IsNull("c")}); len(rows) != 0 {
-				t.Errorf("%d rows with null", len(rows))
-			}
+			must.Equal(t, len(scanRows(t, table, ScanOptions{Filter: IsNull("c")})), 0)
 			if rows := scanRows(t, table, ScanOptions{Filter: NotNull("c"), Columns: []string{"id"}}); len(rows) != 3 {
 				t.Errorf("%d rows without null", len(rows))
 			}

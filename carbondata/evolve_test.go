@@ -47,10 +47,7 @@ func TestDefaultValues(t *testing.T) {
 		{Column{Type: Int}, "", nil},
 	} {
 		c.column.Default, _ = hex.DecodeString(c.stored)
-		got, err := defaultValue(&c.column)
-		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s, default %s: %v, %v, want %v", c.column.TypeName(), c.stored, got, err, c.want)
-		}
+		must.Equal(t, must.Get(defaultValue(&c.column))(t), c.want, c.column.TypeName(), c.stored)
 		c.column.Default = nil
 		if got, err := defaultValue(&c.column); got != nil || err != nil {
 			t.Errorf("%s without a default: %v, %v", c.column.TypeName(), got, err)
@@ -75,10 +72,8 @@ func TestDefaultValues(t *testing.T) {
 // editFile changes the one file that matches.
 func editFile(t *testing.T, pattern string, edit func([]byte) []byte) {
 	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) != 1 {
-		t.Fatalf("%s: %v, %v", pattern, paths, err)
-	}
+	paths := must.Get(filepath.Glob(pattern))(t)
+	must.Equal(t, len(paths), 1, pattern)
 	b, err := os.ReadFile(paths[0])
 	if err == nil {
 		err = os.WriteFile(paths[0], edit(b), 0o644)
@@ -124,9 +119,7 @@ func tableRows(t *testing.T, dir string) (columns []Column, rows [][]any) {
 		must.Do(t, err)
 		rows = append(rows, row)
 	}
-	if err := table.Verify(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, table.Verify(context.Background()))
 	checkFilters(t, table, rows, 10)
 	if got, _ := batchRows(t, table, ScanOptions{}, table.Schema()); !sameRows(got, rows) {
 		t.Errorf("%d rows in batches, want %d", len(got), len(rows))
@@ -155,9 +148,7 @@ func TestColumnsAddedToATable(t *testing.T) {
 		got != "id number name day price note added empty" {
 		t.Errorf("columns %s", got)
 	}
-	if len(rows) != len(before) {
-		t.Fatalf("%d rows, want %d", len(rows), len(before))
-	}
+	must.Equal(t, len(rows), len(before))
 	added := map[string]any{"added": "new", "number": int64(-7), "empty": nil}
 	old := map[string]int{"id": 0, "name": 1, "day": 2, "price": 3, "note": 4}
 	for n, row := range rows {
@@ -166,9 +157,7 @@ func TestColumnsAddedToATable(t *testing.T) {
 			if !isNew {
 				want = before[n][old[name]]
 			}
-			if !reflect.DeepEqual(row[i], want) {
-				t.Fatalf("row %d: %s is %v, want %v", n, name, row[i], want)
-			}
+			must.Equal(t, row[i], want, n, name)
 		}
 	}
 	rows[0][0] = "changed" // a row belongs to the caller
@@ -193,9 +182,7 @@ func TestColumnsDroppedFromATable(t *testing.T) {
 		t.Fatalf("%d columns, %d rows", len(columns), len(rows))
 	}
 	for n, row := range rows {
-		if want := slices.Delete(slices.Clone(before[n]), 2, 3); !reflect.DeepEqual(row, want) {
-			t.Fatalf("row %d: %v, want %v", n, row, want)
-		}
+		must.Equal(t, row, slices.Delete(slices.Clone(before[n]), 2, 3), n)
 	}
 }
 
@@ -228,9 +215,7 @@ func TestColumnsWithAWiderType(t *testing.T) {
 			if price, ok := want[3].(batch.Int128); ok {
 				want[3] = batch.Int128Of(int64(price.Lo) * map[int]int64{2: 1, 4: 100}[scale])
 			}
-			if !reflect.DeepEqual(row, want) {
-				t.Fatalf("DECIMAL(%d,%d): row %d: %v, want %v", precision, scale, n, row, want)
-			}
+			must.Equal(t, row, want, precision, scale, n)
 		}
 	}
 }
@@ -259,9 +244,7 @@ func TestColumnsWithANarrowerTypeAreRefused(t *testing.T) {
 			}
 			return columns
 		})
-		if _, err := Open(dir); !errors.Is(err, ErrUnsupported) {
-			t.Errorf("%s: %v, want ErrUnsupported", name, err)
-		}
+		must.Fail(t, must.Err(Open(dir)), ErrUnsupported, name)
 	}
 }
 

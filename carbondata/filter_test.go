@@ -355,9 +355,7 @@ func TestFiltersOfWrongTypesAreRefused(t *testing.T) {
 				t.Errorf("%s: %v, want %v", name, err, c.want)
 			}
 		}
-		if rows != 1 {
-			t.Errorf("%s: %d rows", name, rows)
-		}
+		must.Equal(t, rows, 1, name)
 	}
 }
 
@@ -384,8 +382,6 @@ func TestIntegersOutOfTheRangeOfAColumn(t *testing.T) {
 		`["c", ">", -1` + strings.Repeat("0", 90) + `]`: 125,
 	} {
 		f := must.Get(ParseFilter([]byte(text)))(t)
-		if n := len(scanRows(t, table, ScanOptions{Filter: f})); n != want {
-			t.Errorf("%s: %d rows, want %d", text, n, want)
-		}
+		must.Equal(t, len(scanRows(t, table, ScanOptions{Filter: f})), want, text)
 	}
 }

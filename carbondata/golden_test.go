@@ -161,11 +161,7 @@ func TestGoldenRows(t *testing.T) {
 			}
 		}
 		must.Do(t, err)
-		if n != g.Rows {
-			t.Errorf("%d rows, want %d", n, g.Rows)
-		}
-		if sum := hex.EncodeToString(hash.Sum(nil)); sum != g.SHA256 {
-			t.Errorf("SHA-256 of the rows is %s, want %s", sum, g.SHA256)
-		}
+		must.Equal(t, n, g.Rows)
+		must.Equal(t, hex.EncodeToString(hash.Sum(nil)), g.SHA256)
 	})
 }

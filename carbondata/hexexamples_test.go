@@ -13,14 +13,12 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/carbondata/internal/thrift"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // commentText returns the comments of a file of the package as one line.
 func commentText(t *testing.T, file string) string {
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile(file))(t)
 	var text []string
 	for _, line := range strings.Split(string(source), "\n") {
 		if comment, ok := strings.CutPrefix(line, "//"); ok {
@@ -70,9 +68,7 @@ func jsonExample(t *testing.T, file, after string) []byte {
 
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%s: %#v, want %#v", what, got, want)
-	}
+	must.Equal(t, got, want, what)
 }
 
 // parse runs f on a reader of b, and fails unless it reads all of b.
@@ -130,10 +126,7 @@ func TestExamplesOfMessages(t *testing.T) {
 
 	index := hexExample(t, "index.go", `The header of the index of a file with the STRING "a":`)
 	entry := hexExample(t, "index.go", `100 rows of the file "a" with its footer at byte 899:`)
-	i, err := parseIndex(append(slices.Clone(index), entry...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(parseIndex(append(slices.Clone(index), entry...)))(t)
 	same(t, "index", i.header, indexHeader{columns: 1, segment: segmentInfo{columns: 1}})
 	same(t, "index entry", i.entries, []indexEntry{{rows: 100, name: "a", footer: 899}})
 	merged := hexExample(t, "index.go", `The header of a merged index file with the index file "b":`)
@@ -147,10 +140,8 @@ func TestExamplesOfMessages(t *testing.T) {
 // TestExamplesOfPages reads the examples of pages and their headers in the comments.
 func TestExamplesOfPages(t *testing.T) {
 	head := hexExample(t, "chunk.go", "with snappy and without nulls:")
-	c, err := parseChunk(head, 275, 689, 1)
-	if err != nil || len(c.pages) != 1 {
-		t.Fatal(err)
-	}
+	c := must.Get(parseChunk(head, 275, 689, 1))(t)
+	must.Equal(t, len(c.pages), 1)
 	h := c.pages[0]
 	same(t, "page", []any{h.compressor, h.data, h.rowIDs, h.runs, h.rows, h.offset, len(h.encoders),
 		string(h.bounds.min[0])}, []any{"", 414, 0, 0, 100, int64(275), 0, "robot0"})
@@ -160,9 +151,7 @@ func TestExamplesOfPages(t *testing.T) {
 			[]any{[]encoding{encDirectCompress}, []byte{0}, []byte{0}})
 	})
 	m, err := parseEncoderMeta(hexExample(t, "number.go", `INT column "age", stored in bytes, maximum 99, minimum 0:`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	same(t, "encoder meta", m, encoderMeta{schema: inInt, kind: 4, store: inByte, maxInt: 99, fits: true})
 
 	for _, e := range []struct {
@@ -176,28 +165,15 @@ func TestExamplesOfPages(t *testing.T) {
 		{"pageform.go", "A null STRING:", Column{Type: String}, nil, nil},
 	} {
 		p := page{column: &e.column, rows: 1}
-		if err := p.choose(&pageHeader{encoders: e.enc}, false); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.decode(codec.Snappy, snappyLiteral(hexExample(t, e.file, e.after)), nil,
-			&memory{left: 1 << 20}); err != nil {
-			t.Fatal(err)
-		}
-		got, err := p.value(0)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Do(t, p.choose(&pageHeader{encoders: e.enc}, false))
+		must.Do(t, p.decode(codec.Snappy, snappyLiteral(hexExample(t, e.file, e.after)), nil,
+			&memory{left: 1 << 20}))
+		got := must.Get(p.value(0))(t)
 		same(t, e.after, got, e.want)
 	}
-	runs, err := expandRuns(nil, []byte("x"), 1, hexExample(t, "runs.go", "10 rows with one value:"), 10)
-	if err != nil {
-		t.Error(err)
-	}
+	runs := must.Get(expandRuns(nil, []byte("x"), 1, hexExample(t, "runs.go", "10 rows with one value:"), 10))(t)
 	same(t, "runs", string(runs), "xxxxxxxxxx")
-	rows, err := inverse(nil, hexExample(t, "rowids.go", "and row 0 of entry 5, as a run and a row:"), 6)
-	if err != nil {
-		t.Error(err)
-	}
+	rows := must.Get(inverse(nil, hexExample(t, "rowids.go", "and row 0 of entry 5, as a run and a row:"), 6))(t)
 	same(t, "row IDs", rows, []uint16{5, 0, 1, 2, 3, 4})
 
 	array := page{rows: 1, data: hexExample(t, "nested.go", "after five of the rows before it:")}
@@ -206,19 +182,14 @@ func TestExamplesOfPages(t *testing.T) {
 	}
 	fields := page{column: &Column{Type: Struct, Children: make([]Column, 2)}, rows: 1,
 		data: hexExample(t, "nested.go", "A STRUCT of two fields:")}
-	if err := fields.checkFields(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, fields.checkFields())
 
 	used, data := hexExample(t, "dictionary.go", "in a VARCHAR column: values"),
 		hexExample(t, "dictionary.go", "values 04, data")
 	meta := slices.Concat([]byte{0, 0, byte(inByteArray), kindLongValue}, make([]byte, metaFixedLen-2))
-	d, err := readDictionary(&chunk{pages: make([]pageHeader, 1),
+	d := must.Get(readDictionary(&chunk{pages: make([]pageHeader, 1),
 		dictionary: &dictionaryHeader{encoders: []encoding{encDirectCompress}, meta: meta,
-			values: snappyLiteral(used), data: snappyLiteral(data)}}, Varchar, &memory{left: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+			values: snappyLiteral(used), data: snappyLiteral(data)}}, Varchar, &memory{left: 1 << 20}))(t)
 	if code, ok := d.code(2); !ok || string(d.words.Words[code]) != "varchar" {
 		t.Errorf("dictionary: %q", d.words.Words)
 	}
@@ -247,10 +218,7 @@ func TestExamplesOfValues(t *testing.T) {
 	}
 	c := Column{Type: Decimal, Precision: 8, Scale: 2,
 		Default: hexExample(t, "table.go", "A DECIMAL(8,2) with the default 12.35:")}
-	got, err := defaultValue(&c)
-	if err != nil {
-		t.Error(err)
-	}
+	got := must.Get(defaultValue(&c))(t)
 	same(t, "default", got, batch.Int128Of(1235))
 }
 
@@ -260,10 +228,7 @@ func TestExamplesOfJSON(t *testing.T) {
 	if err != nil || len(segments) != 1 || !segments[0].shown || segments[0].File != "0_1700000100000.segment" {
 		t.Errorf("tablestatus: %+v, %v", segments, err)
 	}
-	folders, err := parseSegment(jsonExample(t, "metafile.go", "Its segment file:"))
-	if err != nil {
-		t.Error(err)
-	}
+	folders := must.Get(parseSegment(jsonExample(t, "metafile.go", "Its segment file:")))(t)
 	same(t, "segment file", folders,
 		[]segmentFolder{{folder: "/Fact/Part0/Segment_0", relative: true,
 			files: []string{"0_batchno0-0-0-1700000100000.carbonindex"}}})
@@ -282,14 +247,8 @@ func TestExamplesOfJSON(t *testing.T) {
 
 // TestAllExamplesAreRead looks for lines of bytes in comments that the other tests do not name.
 func TestAllExamplesAreRead(t *testing.T) {
-	tests, err := os.ReadFile("hexexamples_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tests := must.Get(os.ReadFile("hexexamples_test.go"))(t)
+	entries := must.Get(os.ReadDir("."))(t)
 	for _, e := range entries {
 		name := e.Name()
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -51,9 +50,7 @@ func contains(t *testing.T, where string, got, want any) {
 			contains(t, where, list[i], want[i])
 		}
 	default:
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, want %v", where, got, want)
-		}
+		must.Equal(t, got, want, where)
 	}
 }
 
@@ -119,9 +116,7 @@ func TestInfoOfATable(t *testing.T) {
 	want := []SegmentInfo{{Name: "0", Status: "Success", Visible: true, Files: 1, Rows: 145},
 		{Name: "1", Status: "Success", Visible: true, Files: 1, Rows: 170},
 		{Name: "2", Status: "Marked for Delete"}, {Name: "3", Status: "Success", Visible: true, Files: 1, Rows: 210}}
-	if !reflect.DeepEqual(info.Segments, want) {
-		t.Errorf("%+v, want %+v", info.Segments, want)
-	}
+	must.Equal(t, info.Segments, want)
 	if info.Rows != 145+170+210 || info.DeletedRows != 5 || len(info.Files) != 3 || len(info.Indexes) != 4 {
 		t.Errorf("%d rows, %d deleted, %d files, %d index files", info.Rows, info.DeletedRows,
 			len(info.Files), len(info.Indexes))

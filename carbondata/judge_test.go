@@ -43,9 +43,7 @@ func TestSDKReadsRandomFolders(t *testing.T) {
 		j.t = t
 		rows := f.readOurs(t)
 		lines, refused := j.ask(f.dir)
-		if refused != "" {
-			t.Fatal(refused)
-		}
+		must.Equal(t, refused, "")
 		want := sdkTexts(rows)
 		compareLines(t, "rows of the SDK", lines, want)
 		rnd := rand.New(rand.NewPCG(3, uint64(len(rows))))
@@ -88,9 +86,7 @@ func (f *randomFolder) compareFilter(t *testing.T, j *sdkReader, filter plainFil
 		slices.Sort(want)
 	}
 	got, refused := j.ask("--filter-json", filter.sdk, f.dir)
-	if refused != "" {
-		t.Fatalf("%s: %s", filter.text, refused)
-	}
+	must.Equal(t, refused, "", filter.text)
 	if len(files) > 1 { // the SDK reads them in any order
 		slices.Sort(got)
 	}

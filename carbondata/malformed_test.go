@@ -20,10 +20,7 @@ import (
 func filtered(t *testing.T, table *Table, text json.RawMessage) error {
 	f := NotNull(table.Schema()[0].Name)
 	if text != nil {
-		var err error
-		if f, err = ParseFilter(text); err != nil {
-			t.Fatal(err)
-		}
+		f = must.Get(ParseFilter(text))(t)
 	}
 	for _, err := range table.Rows(t.Context(), ScanOptions{Filter: f}) {
 		if err != nil {
@@ -78,9 +75,7 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 			if f.Kind == "NotSupported" {
 				want = ErrUnsupported
 			}
-			if !errors.Is(err, want) {
-				t.Errorf("%s: %v, want %v", f.What, err, want)
-			}
+			must.Fail(t, err, want, f.What)
 			if stages := []string{"open", "scan", "filter"}; slices.Index(stages,
 				stage) > slices.Index(stages, f.Trigger) {
 				t.Errorf("%s: refused at %s: %v", f.What, stage, err)
@@ -149,9 +144,7 @@ func TestVerifyFindsPagesThatCannotBeSearched(t *testing.T) {
 			must.Do(t, err)
 			rows += row[0].(string)
 		}
-		if want := strings[1:] + strings[:1]; rows != want {
-			t.Errorf("%s: rows %s, want %s", strings, rows, want)
-		}
+		must.Equal(t, rows, strings[1:]+strings[:1], strings)
 		if err := verifyFile(file); good != (err == nil) || err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", strings, err)
 		}

@@ -35,9 +35,7 @@ func TestEmptyArraysBeginAnywhere(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			budget := 1
-			if value, err := c.value(0, &budget); err != nil || len(value.([]any)) != 0 {
-				t.Errorf("%s: %v, %v", name, value, err)
-			}
+			must.Equal(t, len(must.Get(c.value(0, &budget))(t).([]any)), 0, name)
 		}
 	}
 }

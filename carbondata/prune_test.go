@@ -2,7 +2,6 @@ package carbondata
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -58,9 +57,7 @@ func TestBoundsContainTheValues(t *testing.T) {
 	for typ, name := range typeNames {
 		switch typ {
 		case Float, Array, Struct, Map:
-			if used[typ] != 0 {
-				t.Errorf("%s: %d values compared", name, used[typ])
-			}
+			must.Equal(t, used[typ], 0, name)
 		case Byte: // the SDK does not write it
 		default:
 			if used[typ] < 100 {
@@ -92,9 +89,7 @@ func TestSkippedParts(t *testing.T) {
 		f := must.Get(ParseFilter([]byte(c.filter)))(t)
 		var got ScanStats
 		rows := scanRows(t, table, ScanOptions{Filter: f, Stats: &got})
-		if got != c.want {
-			t.Errorf("%s: %s: %d rows, %+v, want %+v", c.folder, c.filter, len(rows), got, c.want)
-		}
+		must.Equal(t, got, c.want, c.folder, c.filter, len(rows))
 	}
 }
 
@@ -122,17 +117,11 @@ func TestColumnsOfOtherPagesAreNotRead(t *testing.T) {
 		}
 		return n, nil
 	}
-	if _, err := read(ScanOptions{}); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a read of all columns: %v", err)
-	}
-	if n, err := read(ScanOptions{Columns: []string{"b", "a"}}); n != 7777 || err != nil {
-		t.Errorf("a read of other columns: %d rows, %v", n, err)
-	}
+	must.Fail(t, must.Err(read(ScanOptions{})), ErrCorrupt, "a read of all columns")
+	must.Equal(t, must.Get(read(ScanOptions{Columns: []string{"b", "a"}}))(t), 7777, "a read of other columns")
 	few := And(Ge("a", 3333), Le("a", 3340))
 	for _, o := range []ScanOptions{{Filter: few}, {Filter: few, noPruning: true}} {
-		if n, err := read(o); n != 8 || err != nil {
-			t.Errorf("a read of one page: %d rows, %v, without pruning: %v", n, err, o.noPruning)
-		}
+		must.Equal(t, must.Get(read(o))(t), 8, o.noPruning)
 	}
 }
 

@@ -146,9 +146,7 @@ func (f *randomFolder) readOurs(t *testing.T) (rows [][]any) {
 	t.Helper()
 	table := must.Get(Open(f.dir))(t)
 	defer table.Close()
-	if err := table.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, table.Verify(t.Context()))
 	for row, err := range table.Rows(t.Context(), ScanOptions{}) {
 		must.Do(t, err)
 		rows = append(rows, row)
@@ -222,13 +220,9 @@ func sdkTexts(rows [][]any) []string {
 func compareLines(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
-		if got[i] != want[i] {
-			t.Fatalf("%s: row %d of %d: %.300s\nwant %.300s", what, i, len(want), got[i], want[i])
-		}
+		must.Equal(t, got[i], want[i], what, i)
 	}
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d rows, want %d", what, len(got), len(want))
-	}
+	must.Equal(t, len(got), len(want), what)
 }
 
 // TestWriterSeparatesChildrenOfOneName writes children of one name and several types: the SDK reads
@@ -253,7 +247,5 @@ func TestWriterSeparatesChildrenOfOneName(t *testing.T) {
 		}
 	}
 	add(table.Schema())
-	if want := []string{"y", "s", "s.y", "s.x", "s.x.x", "only", "list", "list"}; !slices.Equal(got, want) {
-		t.Errorf("IDs %q, want %q", got, want)
-	}
+	must.Equal(t, got, []string{"y", "s", "s.y", "s.x", "s.x.x", "only", "list", "list"})
 }

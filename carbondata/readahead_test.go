@@ -152,10 +152,8 @@ func TestDamagedPageAmongPagesAhead(t *testing.T) {
 	}
 	place := slices.IndexFunc(f.columns, func(c Column) bool { return c.Name == "text" })
 	c := must.Get(f.readChunk(&f.blocklets[blocklet], f.columns[place].first, &memory{left: 1 << 20}))(t)
-	names, err := filepath.Glob(filepath.Join(dir, "*"+dataSuffix))
-	if err != nil || len(names) != 1 {
-		t.Fatal(names, err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(dir, "*"+dataSuffix)))(t)
+	must.Equal(t, len(names), 1)
 	file := must.Get(os.OpenFile(names[0], os.O_WRONLY, 0))(t)
 	defer file.Close()
 	must.Get(file.WriteAt([]byte{0xff, 0xff, 0x7f}, c.pages[page].offset))(t)

@@ -17,10 +17,8 @@ func TestDamagedPageAmongManyColumns(t *testing.T) {
 	from := filepath.Join(goldenDir(t), "lineitem")
 	dir := t.TempDir()
 	must.Do(t, os.CopyFS(dir, os.DirFS(from)))
-	names, err := filepath.Glob(filepath.Join(dir, "*"+dataSuffix))
-	if err != nil || len(names) != 1 {
-		t.Fatal(names, err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(dir, "*"+dataSuffix)))(t)
+	must.Equal(t, len(names), 1)
 	table := must.Get(Open(dir))(t)
 	defer table.Close()
 	f := table.files[0].File
@@ -44,8 +42,6 @@ func TestDamagedPageAmongManyColumns(t *testing.T) {
 		if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), `blocklet 1: column "l_commitdate": page 0`) {
 			t.Errorf("with %d processors: %v after %d rows", procs, err, rows)
 		}
-		if first := f.blocklets[0].rows; rows != first {
-			t.Errorf("with %d processors: %d rows before the error, want %d", procs, rows, first)
-		}
+		must.Equal(t, rows, f.blocklets[0].rows, procs)
 	}
 }

@@ -134,9 +134,7 @@ func TestDeletedRowsTakeLittleMemory(t *testing.T) {
 	text = append(text, "}}"...)
 	d := deletedRows{}
 	n := memtest.Allocated(func() {
-		if _, err := parseDeletes(text, f, d); err != nil {
-			t.Error(err)
-		}
+		must.Get(parseDeletes(text, f, d))(t)
 	})
 	if limit := int64(32*len(text) + 4<<20); n > limit {
 		t.Errorf("%d bytes allocated for %d, at most %d", n, len(text), limit)

@@ -161,9 +161,7 @@ func TestSortedRowsAreThoseOfAStableSort(t *testing.T) {
 				t.Errorf("%d rows in %d runs: nothing was merged", n, len(s.runs))
 			}
 			s.close()
-			if len(got) != len(want) {
-				t.Fatalf("%d rows, want %d", len(got), len(want))
-			}
+			must.Equal(t, len(got), len(want))
 			for i := range got {
 				if !reflect.DeepEqual(got[i], want[i]) {
 					t.Fatalf("keys %v: row %d is %v (row %v of the input), want %v", keys, i,
@@ -248,9 +246,7 @@ func TestSortRefusesRowsAndDirectories(t *testing.T) {
 	for i := 0; err == nil && i < 100000; i++ {
 		err = s.add([]any{"some text", nil})
 	}
-	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("temporary directory that does not exist: %v", err)
-	}
+	must.Fail(t, err, os.ErrNotExist, "temporary directory that does not exist")
 }
 
 func TestSortReportsDamagedFiles(t *testing.T) {
@@ -275,9 +271,7 @@ func TestSortReportsDamagedFiles(t *testing.T) {
 		var err error
 		for _, err = range s.sorted() {
 		}
-		if !errors.Is(err, ErrCorrupt) {
-			t.Errorf("byte %d of %d damaged: %v", at, s.file.size, err)
-		}
+		must.Fail(t, err, ErrCorrupt, at, s.file.size)
 		s.close()
 	}
 }
@@ -305,9 +299,7 @@ func TestRowsAreDecodedFromAnyBytes(t *testing.T) {
 	for _, row := range randomSortRows(r, sortTestColumns, 300) {
 		b := must.Get(code.appendRow(nil, row))(t)
 		for n := range b {
-			if _, err := code.row(b[:n]); !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("the first %d of %d bytes: %v", n, len(b), err)
-			}
+			must.Fail(t, must.Err(code.row(b[:n])), ErrCorrupt, n, len(b))
 		}
 		for range 50 {
 			damaged := bytes.Clone(b)

@@ -77,9 +77,7 @@ func TestSDKPrintsTheSameDates(t *testing.T) {
 	theirs := filepath.Join(t.TempDir(), "theirs")
 	sdkDates(t, check, input, "write", theirs)
 	printed := sdkDates(t, check, "", "print", theirs)
-	if len(printed) != len(dates) {
-		t.Fatalf("%d rows, want %d", len(printed), len(dates))
-	}
+	must.Equal(t, len(printed), len(dates))
 
 	columns := []Column{column("id", Int), column("d", Date), column("t", Timestamp)}
 	ours := filepath.Join(t.TempDir(), "ours")
@@ -134,17 +132,11 @@ func TestSDKPrintsTheSameDates(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
-			if got := sdkText(row); got != line {
-				t.Fatalf("%s, want %s", got, line)
-			}
+			must.Equal(t, sdkText(row), line)
 		}
-		if n != 1 {
-			t.Fatalf("%s: %d rows", line, n)
-		}
+		must.Equal(t, n, 1, line)
 	}
-	if err := table.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, table.Verify(t.Context()))
 }
 
 // sdkText prints a row of an INT, a DATE, and a TIMESTAMP as Dates.java does.

@@ -40,9 +40,7 @@ func newSDKReader(t *testing.T, check string) *sdkReader {
 	t.Cleanup(func() {
 		in.Close()
 		io.Copy(io.Discard, out)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the SDK's reader: %v", err)
-		}
+		must.Do(t, cmd.Wait())
 	})
 	return &sdkReader{t, in, bufio.NewReaderSize(out, 1<<20), cmd.Process}
 }

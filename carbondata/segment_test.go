@@ -129,9 +129,7 @@ func TestFilesOfAFlatFolder(t *testing.T) {
 	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
 	moveTask(t, dir, "0", dir)
 	setSegment(t, dir, map[string]any{"/": folder(true, []string{indexName("0")})})
-	if n, err := readTable(dir); n != 530 || err != nil {
-		t.Errorf("%d rows, %v, want 530", n, err)
-	}
+	must.Equal(t, must.Get(readTable(dir))(t), 530)
 }
 
 // TestMergedIndexWithOthers reads a segment with a merged index file and more index files, as an
@@ -145,9 +143,7 @@ func TestMergedIndexWithOthers(t *testing.T) {
 	f["mergeFileName"] = "1_1700000101000.carbonindexmerge"
 	b := must.Get(json.Marshal(map[string]any{"locationMap": map[string]any{"/Fact/Part0/Segment_1": f}}))(t)
 	writeFile(t, string(b), dir, "Metadata", "segments", "1_1795265262559.segment")
-	if n, err := readTable(dir); n != 680 || err != nil {
-		t.Errorf("%d rows, %v, want 680", n, err)
-	}
+	must.Equal(t, must.Get(readTable(dir))(t), 680)
 	must.Do(t, os.Remove(filepath.Join(segment, indexName("1"))))
 	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("without an index file that is not merged: %d rows, %v", n, err)
@@ -275,9 +271,7 @@ func TestSegmentOutsideOfTheTable(t *testing.T) {
 				return columns
 			})
 			_, rows := tableRows(t, dir)
-			if len(rows) != len(before)+len(added) {
-				t.Fatalf("%s: %d rows, want %d and %d", folderName, len(rows), len(before), len(added))
-			}
+			must.Equal(t, len(rows), len(before)+len(added), folderName)
 			for i, row := range rows {
 				want := []any{nil}
 				from, at := before, 0
@@ -289,9 +283,7 @@ func TestSegmentOutsideOfTheTable(t *testing.T) {
 				if id, ok := from[0][at].(int32); ok {
 					want[0] = int64(id)
 				}
-				if !reflect.DeepEqual(row, want) {
-					t.Fatalf("%s: row %d: %v, want %v", folderName, i, row, want)
-				}
+				must.Equal(t, row, want, folderName, i)
 			}
 		})
 	}
@@ -347,7 +339,5 @@ func TestMergedSegments(t *testing.T) {
 		}
 		return segments[:3]
 	})
-	if n, err := readTable(dir); n != 210 || err != nil {
-		t.Errorf("%d rows, %v, want 210", n, err)
-	}
+	must.Equal(t, must.Get(readTable(dir))(t), 210)
 }

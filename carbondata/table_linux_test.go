@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"errors"
+	"github.com/oribi-db/oribi/internal/must"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -20,9 +21,7 @@ func TestOpenDoesNotWaitForPipes(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	if n, err := readTable(dir); n != rows || err != nil {
-		t.Errorf("with pipes: %d rows, %v, want %d", n, err, rows)
-	}
+	must.Equal(t, must.Get(readTable(dir))(t), rows)
 	if _, err := Open(filepath.Join(dir, "part-0-0_batchno0-0-null-1"+dataSuffix)); err == nil {
 		t.Error("a pipe was opened")
 	}

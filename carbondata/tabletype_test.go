@@ -111,9 +111,7 @@ func TestAppendBatchNamesTheRefusedRow(t *testing.T) {
 			if again := w.AppendBatch(b); again == nil || again.Error() != err.Error() {
 				t.Errorf("%s: a call after the error: %v", c.typ, again)
 			}
-			if err := w.Abort(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, w.Abort())
 			if left := namesIn(t, filepath.Dir(dir)); len(left) > 0 {
 				t.Errorf("%s: %v is left", c.typ, left)
 			}

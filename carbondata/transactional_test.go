@@ -16,7 +16,7 @@ import (
 // copyFolder copies what CarbonData wrote of a golden folder, but no locks, into a new one.
 func copyFolder(t *testing.T, folder string) string {
 	from, dir := filepath.Join(goldenDir(t), folder), t.TempDir()
-	err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
 		to := dir + strings.TrimPrefix(path, from)
 		switch {
 		case err != nil || path == from:
@@ -33,8 +33,7 @@ func copyFolder(t *testing.T, folder string) string {
 			return err
 		}
 		return os.WriteFile(to, b, 0o644)
-	})
-	must.Do(t, err)
+	}))
 	return dir
 }
 
@@ -147,13 +146,9 @@ func TestFilesThatNoSegmentNamesAreIgnored(t *testing.T) {
 		"db/t/Metadata/segments/1_1700000101000.segment", "db/t/Fact/Part0/Segment_2/*.carbondata"} {
 		dir := copyFolder(t, "table")
 		paths, _ := filepath.Glob(filepath.Join(dir, file))
-		if len(paths) != 1 {
-			t.Fatal(file, paths)
-		}
+		must.Equal(t, len(paths), 1, file, paths)
 		must.Do(t, os.WriteFile(paths[0], []byte("garbage"), 0o644))
-		if n, err := readTable(dir); n != 680 || err != nil {
-			t.Errorf("garbage in %s: %d rows, %v, want 680", file, n, err)
-		}
+		must.Equal(t, must.Get(readTable(dir))(t), 680, file)
 	}
 }
 
@@ -164,15 +159,11 @@ func TestOpenRefusesTwoTables(t *testing.T) {
 		errors.Is(err, ErrUnsupported) {
 		t.Errorf("two tables below the folder: %v", err)
 	}
-	if n, err := readTable(filepath.Join(dir, "db", "u")); n != 680 || err != nil {
-		t.Errorf("one of two: %d rows, %v", n, err)
-	}
+	must.Equal(t, must.Get(readTable(filepath.Join(dir, "db", "u")))(t), 680, "one of two")
 }
 
 func TestOpenWithoutDataFiles(t *testing.T) {
-	if _, err := Open(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("an empty folder: %v", err)
-	}
+	must.Fail(t, must.Err(Open(t.TempDir())), os.ErrNotExist, "an empty folder")
 }
 
 func TestDamagedDeletesAreRefused(t *testing.T) {

@@ -205,18 +205,14 @@ func TestStatusWithVersions(t *testing.T) {
 	writeFile(t, "garbage", meta, "tablestatus_999999999999")       // older
 	writeFile(t, "garbage", meta, "tablestatus_1c5e-not-a-version") // of an unfinished change
 	writeFile(t, "garbage", meta, "tablestatus.history")
-	if n, err := readTable(dir); n != 680 || err != nil {
-		t.Errorf("%d rows, %v, want 680", n, err)
-	}
+	must.Equal(t, must.Get(readTable(dir))(t), 680)
 	writeFile(t, "garbage", meta, "tablestatus_1700000300001")
 	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("the newest version is damaged: %d rows, %v", n, err)
 	}
 	writeFile(t, `[{"loadName":"0","loadStatus":"Success","segmentFile":"0_1700000100000.segment"}]`, meta,
 		"tablestatus")
-	if n, err := readTable(dir); n != 300 || err != nil {
-		t.Errorf("with a file without version: %d rows, %v, want 300", n, err)
-	}
+	must.Equal(t, must.Get(readTable(dir))(t), 300, "with a file without version")
 }
 
 // TestSegmentStatus reads the golden table with another status of segment 0, which has 300 of its
@@ -228,9 +224,7 @@ func TestSegmentStatus(t *testing.T) {
 	check := func(old, new string, want int) {
 		t.Helper()
 		writeFile(t, strings.Replace(string(status), old, new, 1), path)
-		if n, err := readTable(dir); n != want || err != nil {
-			t.Errorf("%s: %d rows, %v, want %d", new, n, err, want)
-		}
+		must.Equal(t, must.Get(readTable(dir))(t), want, new)
 	}
 	for status, want := range map[string]int{"Success": 680, "Partial Success": 680, "Marked for Update": 680,
 		"Failure": 380, "Marked for Delete": 380, "Compacted": 380,

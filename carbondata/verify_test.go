@@ -21,9 +21,7 @@ func TestGoldenVerify(t *testing.T) {
 	goldenFolders(t, func(t *testing.T, g goldenFolder, dir string) {
 		table := must.Get(Open(dir))(t)
 		defer table.Close()
-		if err := table.Verify(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, table.Verify(context.Background()))
 	})
 }
 
@@ -110,9 +108,7 @@ func TestVerifyFindsWrongFooters(t *testing.T) {
 				lo[i], hi[i] = first, last
 			}))
 			if c.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
+				must.Do(t, err)
 				return
 			}
 			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), c.want) ||
@@ -282,9 +278,7 @@ func TestBoundsOfRoundedValues(t *testing.T) {
 		{0.02, float32(500000.1), float32(0), float32(500000), true}, // a product of 24 bits
 	} {
 		s := seenBounds{min: c.v, max: c.v, tolerance: c.tolerance}
-		if s.within(c.lo, c.hi) != c.want {
-			t.Errorf("%v within %v of [%v, %v]: %v", c.v, c.tolerance, c.lo, c.hi, !c.want)
-		}
+		must.Equal(t, s.within(c.lo, c.hi), c.want, c.v, c.tolerance, c.lo, c.hi)
 	}
 }
 
@@ -309,8 +303,6 @@ func TestOrdersOfNulls(t *testing.T) {
 				err = v.checkOrder([]any{value})
 			}
 		}
-		if (err == nil) != c.good {
-			t.Errorf("%v: %v", c.values, err)
-		}
+		must.Equal(t, err == nil, c.good, c.values, err)
 	}
 }

@@ -35,9 +35,7 @@ func TestScansCountWhatTheyUncompress(t *testing.T) {
 	defer table.Close()
 	f := table.files[0].File
 	limit := f.newWork().left.Load()
-	if want := minWork + workRatio*f.src.Size(); limit != want {
-		t.Fatalf("limit %d, want %d", limit, want)
-	}
+	must.Equal(t, limit, minWork+workRatio*f.src.Size())
 	for _, least := range []int64{0, bytes / 2} { // what is left, before the pages after the first
 		p, err := table.pages(ScanOptions{})
 		must.Do(t, err)
@@ -76,8 +74,6 @@ func TestBlockletsDoNotShareBytes(t *testing.T) {
 		columnType: i32(int(Varchar)), columnDimension: true}
 	for times, want := range map[int]error{1: nil, 2: ErrCorrupt, 1000: ErrCorrupt} {
 		data := repeatedFile(1, times, []storedChunk{newChunk(column, page, 1, []byte("\x08\x1c\x00\x00\x00\x04abcd"))})
-		if _, err := OpenFile(&block.Memory{Bytes: data}); !errors.Is(err, want) {
-			t.Errorf("%d times: %v", times, err)
-		}
+		must.Fail(t, must.Err(OpenFile(&block.Memory{Bytes: data})), want, times)
 	}
 }

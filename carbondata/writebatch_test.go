@@ -68,9 +68,7 @@ func TestBatchesAreWrittenAsRows(t *testing.T) {
 		}
 		must.Do(t, w.Close())
 		other := writeFolder(t, r.columns, o, rows)
-		if differ := differentFile(t, dir, other); differ != "" {
-			t.Fatalf("seed %d: %s differs", seed, differ)
-		}
+		must.Equal(t, differentFile(t, dir, other), "", seed)
 	}
 }
 

@@ -106,22 +106,12 @@ func BenchmarkWriteLineitem(b *testing.B) {
 		size := int64(0)
 		for b.Loop() {
 			dir := filepath.Join(b.TempDir(), "out")
-			w, err := Create(dir, columns, WriterOptions{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			w := must.Get(Create(dir, columns, WriterOptions{}))(b)
 			for range times {
-				if err := add(w); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, add(w))
 			}
-			if err := w.Close(); err != nil {
-				b.Fatal(err)
-			}
-			files, err := filepath.Glob(filepath.Join(dir, "*"+dataSuffix))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, w.Close())
+			files := must.Get(filepath.Glob(filepath.Join(dir, "*"+dataSuffix)))(b)
 			for _, name := range files {
 				if info, err := os.Stat(name); err == nil {
 					size += info.Size()

@@ -16,9 +16,7 @@ import (
 // "dictionary" where there is one.
 func encodersOf(t *testing.T, dir string, chunk int) (list []string) {
 	files := dataFiles(t, dir)
-	if len(files) != 1 {
-		t.Fatalf("%d data files", len(files))
-	}
+	must.Equal(t, len(files), 1)
 	for _, p := range readFacts(t, files[0]).chunks[chunk].pages {
 		if p.Coded {
 			p.Encoders += " dictionary"
@@ -66,12 +64,8 @@ func TestDictionaryIsGivenUp(t *testing.T) {
 		}
 		dir := writeFolder(t, columns, c.o, rows)
 		wantRows(t, readFolder(t, dir), rows)
-		if got := strings.Join(encodersOf(t, dir, 0), " "); got != c.want {
-			t.Errorf("%+v: %s\nwant %s", c.o, got, c.want)
-		}
-		if got := strings.Join(encodersOf(t, dir, 2), " "); got != c.wantChild {
-			t.Errorf("%+v: elements: %s\nwant %s", c.o, got, c.wantChild)
-		}
+		must.Equal(t, strings.Join(encodersOf(t, dir, 0), " "), c.want, c.o)
+		must.Equal(t, strings.Join(encodersOf(t, dir, 2), " "), c.wantChild, c.o)
 	}
 }
 
@@ -110,9 +104,7 @@ func TestFloatsAreReadBack(t *testing.T) {
 		}
 		dir := writeFolder(t, []Column{column("x", typ)}, WriterOptions{}, rows)
 		wantRows(t, readFolder(t, dir), rows)
-		if got := strings.Join(encodersOf(t, dir, 0), " "); got != c.want {
-			t.Errorf("%v: %s, want %s", c.values, got, c.want)
-		}
+		must.Equal(t, strings.Join(encodersOf(t, dir, 0), " "), c.want, c.values)
 		dir = writeFolder(t, []Column{column("x", Array, column("", typ))}, WriterOptions{}, nested)
 		wantRows(t, readFolder(t, dir), nested)
 	}

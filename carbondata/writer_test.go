@@ -44,9 +44,7 @@ func readFolder(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	table := must.Get(Open(dir))(t)
 	defer table.Close()
-	if err := table.Verify(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, table.Verify(context.Background()))
 	var line []byte
 	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
 		must.Do(t, err)
@@ -85,9 +83,7 @@ func TestWriterNamesFiles(t *testing.T) {
 	want := "00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.carbonindex " +
 		"part-0-00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.zstd.carbondata " +
 		"part-1-00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.zstd.carbondata"
-	if got := strings.Join(namesIn(t, dir), " "); got != want {
-		t.Errorf("%s\nwant %s", got, want)
-	}
+	must.Equal(t, strings.Join(namesIn(t, dir), " "), want)
 	if got := namesIn(t, filepath.Dir(dir)); len(got) != 1 {
 		t.Errorf("next to the folder: %q", got)
 	}
@@ -112,34 +108,23 @@ func TestWriterCreatesNothingBeforeClose(t *testing.T) {
 		return w
 	}
 	w := create()
-	if err := w.Close(); !errors.Is(err, ErrNoRows) {
-		t.Errorf("no rows: %v", err)
-	}
+	must.Fail(t, w.Close(), ErrNoRows)
 	w = create()
 	for range 3 {
 		must.Do(t, w.Append([]any{int32(1)}))
 	}
-	if err := w.Abort(); err != nil {
-		t.Error(err)
-	}
-	if err := w.Append([]any{int32(1)}); !errors.Is(err, ErrClosed) {
-		t.Errorf("Append after Abort: %v", err)
-	}
-	if err := w.Close(); !errors.Is(err, ErrClosed) {
-		t.Errorf("Close after Abort: %v", err)
-	}
+	must.Do(t, w.Abort())
+	must.Fail(t, w.Append([]any{int32(1)}), ErrClosed, "Append after Abort")
+	must.Fail(t, w.Close(), ErrClosed, "Close after Abort")
 	if got := namesIn(t, parent); len(got) != 0 {
 		t.Errorf("files %q", got)
 	}
 	w = create()
 	must.Do(t, w.Append([]any{int32(1)}))
 	must.Do(t, os.Mkdir(dir, 0o700))
-	if err := w.Close(); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("Close with an existing folder: %v", err)
-	}
-	if _, err := Create(dir, []Column{column("a", Int)}, WriterOptions{}); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("Create of an existing folder: %v", err)
-	}
+	must.Fail(t, w.Close(), fs.ErrExist, "Close with an existing folder")
+	must.Fail(t, must.Err(Create(dir, []Column{column("a", Int)}, WriterOptions{})),
+		fs.ErrExist, "Create of an existing folder")
 	if got := namesIn(t, parent); len(got) != 1 || len(namesIn(t, dir)) != 0 {
 		t.Errorf("files %q", got)
 	}
@@ -325,12 +310,8 @@ func TestWriterSorts(t *testing.T) {
 				t.Errorf("%s is not sorted", f.Name)
 			}
 		}
-		if count != len(rows) {
-			t.Errorf("%d rows, want %d", count, len(rows))
-		}
-		if err := table.Verify(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Equal(t, count, len(rows))
+		must.Do(t, table.Verify(context.Background()))
 		if got := namesIn(t, o.TempDir); len(got) != 0 {
 			t.Errorf("temporary files %q", got)
 		}

@@ -37,10 +37,7 @@ func TestFailedWritesLeaveNothing(t *testing.T) {
 				}
 				return w.Close()
 			}()
-			names, listErr := mem.List("/d")
-			if listErr != nil {
-				t.Fatal(listErr)
-			}
+			names := must.Get(mem.List("/d"))(t)
 			call, failed := fault.First()
 			if !failed {
 				if err != nil || len(names) != 1 || n < 12 {
@@ -67,15 +64,9 @@ func TestAbortTriesAgain(t *testing.T) {
 	if err := w.Close(); err == nil {
 		t.Error("Close succeeded")
 	}
-	if names, err := mem.List("/d"); err != nil || len(names) != 1 {
-		t.Errorf("%q, %v", names, err)
-	}
-	if err := w.Abort(); err != nil {
-		t.Error(err)
-	}
-	if names, err := mem.List("/d"); err != nil || len(names) != 0 {
-		t.Errorf("%q, %v", names, err)
-	}
+	must.Equal(t, len(must.Get(mem.List("/d"))(t)), 1)
+	must.Do(t, w.Abort())
+	must.Equal(t, len(must.Get(mem.List("/d"))(t)), 0)
 }
 
 // TestFailedSortsLeaveNothing fails each call of a writer that sorts after it has written files.

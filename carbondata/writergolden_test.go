@@ -92,9 +92,7 @@ func equalFolders(t *testing.T, got, want string) {
 	defer a.Close()
 	b := must.Get(Open(want))(t)
 	defer b.Close()
-	if err := a.Verify(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, a.Verify(context.Background()))
 	for i, c := range b.Schema() {
 		if g := a.Schema()[i]; g.Name != c.Name || g.TypeName() != c.TypeName() {
 			t.Errorf("column %d: %s %s, want %s %s", i, g.Name, g.TypeName(), c.Name, c.TypeName())
@@ -115,9 +113,7 @@ func equalFolders(t *testing.T, got, want string) {
 		}
 		n++
 	}
-	if n != len(lines) {
-		t.Errorf("%d rows, want %d", n, len(lines))
-	}
+	must.Equal(t, n, len(lines))
 }
 
 // pageFacts has the fields of a page's header, and its bytes before compression.
@@ -222,9 +218,7 @@ func TestWriterWritesGoldenFolders(t *testing.T) {
 			return
 		}
 		ours, theirs := dataFiles(t, out), dataFiles(t, dir)
-		if len(ours) != len(theirs) {
-			t.Fatalf("%d files, want %d", len(ours), len(theirs))
-		}
+		must.Equal(t, len(ours), len(theirs))
 		for n := range ours {
 			got, want := readFacts(t, ours[n]), readFacts(t, theirs[n])
 			if g.Name == "packages" {

@@ -61,9 +61,7 @@ func TestIterationsReadAhead(t *testing.T) {
 					break
 				}
 			}
-			if want := min(bounds[1], bounds[0]+limit); i != want {
-				t.Errorf("range %v: ends at %d, want %d", bounds, i, want)
-			}
+			must.Equal(t, i, min(bounds[1], bounds[0]+limit), bounds)
 		}
 	}
 }
@@ -88,9 +86,7 @@ func TestErrorOfABlockReadAheadComesInOrder(t *testing.T) {
 		t.Errorf("%d cells, then %v", cells, err)
 	}
 	for _, err := range r.CellsBetween(nil, aheadRow(cells-1)) {
-		if err != nil {
-			t.Error(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -123,9 +119,7 @@ func TestCursorThatReadsAheadSeeks(t *testing.T) {
 			}
 		}
 	}
-	if err := errors.Join(ahead.Close(), plain.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(ahead.Close(), plain.Close()))
 }
 
 func TestCloseEndsWorkers(t *testing.T) {

@@ -117,9 +117,7 @@ func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 			}
 			compared++
 			f := must.Get(r.filter(new(atomic.Pointer[BloomFilter]), magic))(t)
-			if len(f.chunks) != len(chunks[b]) {
-				t.Fatalf("%s: %d chunks, HBase has %d", magic, len(chunks[b]), len(f.chunks))
-			}
+			must.Equal(t, len(chunks[b]), len(f.chunks), magic)
 			b.index, b.chunks = nil, 0
 			for i, e := range f.chunks {
 				block := must.Get(r.readBlock(e.offset, e.size, magicBloomChunk))(t)
@@ -129,9 +127,7 @@ func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 				}
 				b.chunkWritten(e.offset, e.size)
 			}
-			if got, want := b.meta(), r.blooms[i].payload; !bytes.Equal(got, want) {
-				t.Errorf("%s:\n%x, want\n%x", magic, got, want)
-			}
+			must.Equal(t, b.meta(), r.blooms[i].payload, magic)
 			last, _ := r.InfoValue(infoLastBloomKey)
 			if magic == magicBloomMeta && !bytes.Equal(b.lastKey(), last) {
 				t.Errorf("last key %q, want %q", b.lastKey(), last)
@@ -153,9 +149,7 @@ func TestBloomFiltersAnswerLikeHBaseAndHudi(t *testing.T) {
 			if f == nil {
 				continue
 			}
-			if err := f.Check(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, f.Check())
 		}
 		yes := 0
 		ask := func(f *BloomFilter, row, qualifier []byte) *bool {
@@ -259,9 +253,7 @@ func TestBloomVerifierKnowsTheCells(t *testing.T) {
 			must.Do(t, json.Unmarshal([]byte(line), &c))
 			must.Do(t, v.check(Key{Row: corpusBytes(t, c.Row), Qualifier: corpusBytes(t, c.Qualifier)}))
 		}
-		if err := v.check(Key{Row: []byte("zzz-not-in-the-file")}); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("a row that is not in the filter: %v", err)
-		}
+		must.Fail(t, v.check(Key{Row: []byte("zzz-not-in-the-file")}), ErrCorrupt, "a row that is not in the filter")
 	})
 }
 

@@ -48,9 +48,7 @@ func TestBloomChunksKeepTheirErrorRate(t *testing.T) {
 				t.Fatal("no chunk")
 			}
 			bits := b.takeChunk()
-			if b.totalKeys != int64(keys) {
-				t.Errorf("%v: %d keys, want %d", hash, b.totalKeys, keys)
-			}
+			must.Equal(t, b.totalKeys, int64(keys), hash)
 			for _, row := range rows {
 				if !bloomContains(bits, hash, b.hashes, []byte(row)) {
 					t.Fatalf("%v: %d keys in %d bytes: %q is absent", hash, keys, len(bits), row)
@@ -127,15 +125,11 @@ func TestGetReadsRowsWithoutUnknownBloomFilters(t *testing.T) {
 				func() ([]Cell, error) { return r.Get([]byte("row-077")) },
 				func() ([]Cell, error) { return r.GetColumn([]byte("row-077"), []byte("f"), []byte("q")) },
 			} {
-				if cells, err := get(); len(cells) != 1 || err != nil {
-					t.Errorf("%v, version %d: %d cells, %v", kind, version, len(cells), err)
-				}
+				must.Equal(t, len(must.Get(get())(t)), 1, kind, version)
 			}
 		}
 		r := must.Get(Open(&block.Memory{Bytes: bloomSeedFile(t, kind)}, ReaderOptions{}))(t)
 		r.blooms[0].payload = r.blooms[0].payload[:20]
-		if _, err := r.GetColumn([]byte("row-077"), []byte("f"), []byte("q")); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%v, damaged metadata: %v", kind, err)
-		}
+		must.Fail(t, must.Err(r.GetColumn([]byte("row-077"), []byte("f"), []byte("q"))), ErrCorrupt, kind)
 	}
 }

@@ -26,24 +26,18 @@ func TestCreateNamesTheFileAtFinish(t *testing.T) {
 	w := must.Get(Create(name, WriterOptions{}))(t)
 	defer w.Abort()
 	must.Do(t, w.AppendKeyValue([]byte("k"), []byte("v")))
-	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("before Finish: %v", err)
-	}
+	must.Fail(t, must.Err(os.Stat(name)), fs.ErrNotExist)
 	must.Do(t, w.Finish())
 	if got := names(t, dir); len(got) != 1 || got[0] != "f.hfile" {
 		t.Errorf("files %q", got)
 	}
 	src := must.Get(block.OpenFile(name))(t)
 	defer src.Close()
-	if r, err := Open(src, ReaderOptions{}); err != nil || r.Trailer().EntryCount != 1 {
-		t.Errorf("%v", err)
-	}
+	must.Equal(t, must.Get(Open(src, ReaderOptions{}))(t).Trailer().EntryCount, 1)
 	if err := w.Abort(); err != nil || len(names(t, dir)) != 1 {
 		t.Errorf("Abort after Finish: %v, files %q", err, names(t, dir))
 	}
-	if err := w.Finish(); !errors.Is(err, ErrClosed) {
-		t.Errorf("second Finish: %v", err)
-	}
+	must.Fail(t, w.Finish(), ErrClosed)
 }
 
 func TestCreateRefusesExistingFile(t *testing.T) {
@@ -51,12 +45,8 @@ func TestCreateRefusesExistingFile(t *testing.T) {
 	name := filepath.Join(dir, "f.hfile")
 	late := must.Get(Create(name, WriterOptions{}))(t)
 	must.Do(t, os.WriteFile(name, []byte("mine"), 0o600))
-	if _, err := Create(name, WriterOptions{}); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("Create: %v", err)
-	}
-	if err := late.Finish(); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("Finish: %v", err)
-	}
+	must.Fail(t, must.Err(Create(name, WriterOptions{})), fs.ErrExist)
+	must.Fail(t, late.Finish(), fs.ErrExist)
 	if got := names(t, dir); len(got) != 1 {
 		t.Errorf("files %q", got)
 	}
@@ -83,9 +73,7 @@ func TestAbortedAndFailedWritesLeaveNoFile(t *testing.T) {
 		}
 		return err
 	}
-	if err := fail((*FileWriter).Abort); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, fail((*FileWriter).Abort))
 	if err := fail(func(w *FileWriter) error {
 		w.buf.Reset(&limitedSink{})
 		return w.Finish()
@@ -95,7 +83,5 @@ func TestAbortedAndFailedWritesLeaveNoFile(t *testing.T) {
 	if _, err := Create(name, WriterOptions{BlockBytes: -1}); err == nil || len(names(t, dir)) != 0 {
 		t.Errorf("wrong options: %v, files %q", err, names(t, dir))
 	}
-	if _, err := Create(filepath.Join(dir, "none", "f"), WriterOptions{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing directory: %v", err)
-	}
+	must.Fail(t, must.Err(Create(filepath.Join(dir, "none", "f"), WriterOptions{})), fs.ErrNotExist)
 }

@@ -20,7 +20,5 @@ func TestPackageDocShowsABlock(t *testing.T) {
 	}
 	f := &rawFile{codec: None}
 	f.plain(magicMeta, []byte("abc"))
-	if want := hex.EncodeToString(f.bytes); shown != want {
-		t.Errorf("the doc shows %s\nwant %s", shown, want)
-	}
+	must.Equal(t, shown, hex.EncodeToString(f.bytes))
 }

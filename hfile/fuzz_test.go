@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // rawFile builds a file from payloads as they are, with valid checksums.
@@ -163,10 +164,7 @@ func exercise(t *testing.T, data []byte) {
 	if !typed(err) {
 		return
 	}
-	cached, err := Open(src, ReaderOptions{MaxBlockBytes: limit, Cache: cache.New(8 << 20)})
-	if err != nil {
-		t.Fatalf("opened once, then: %v", err)
-	}
+	cached := must.Get(Open(src, ReaderOptions{MaxBlockBytes: limit, Cache: cache.New(8 << 20)}))(t)
 	verified := typed(r.Verify(context.Background()))
 	var keys []Key
 	n, whole := 0, true

@@ -126,9 +126,7 @@ func TestGoldenEntries(t *testing.T) {
 			}
 			i++
 		}
-		if i != len(want) {
-			t.Errorf("%d entries, want %d", i, len(want))
-		}
+		must.Equal(t, i, len(want))
 	})
 }
 
@@ -356,9 +354,7 @@ func TestGoldenHudiListings(t *testing.T) {
 func compareLines(t *testing.T, got, want []string) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
-		if got[i] != want[i] {
-			t.Fatalf("line %d: %s\nwant %s", i, got[i], want[i])
-		}
+		must.Equal(t, got[i], want[i], i)
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d lines, want %d: %s", len(got), len(want), append(got, want...)[min(len(got), len(want))])

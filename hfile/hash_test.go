@@ -1,6 +1,9 @@
 package hfile
 
-import "testing"
+import (
+	"github.com/oribi-db/oribi/internal/must"
+	"testing"
+)
 
 // The values of Jenkins are from Bob Jenkins's lookup3.c, the values of Murmur3 from its widely
 // used test vectors.
@@ -26,8 +29,6 @@ func TestHashesOfPublishedVectors(t *testing.T) {
 		{"murmur3", murmur3, "\x21\x43", 0, 0xa0f7b07a},
 		{"murmur3", murmur3, "\x21", 0, 0x72661cf4},
 	} {
-		if got := uint32(c.hash([]byte(c.key), c.seed)); got != c.want {
-			t.Errorf("%s of %q with seed %d = %08x, want %08x", c.name, c.key, c.seed, got, c.want)
-		}
+		must.Equal(t, uint32(c.hash([]byte(c.key), c.seed)), c.want, c.name, c.key, c.seed)
 	}
 }

@@ -35,9 +35,7 @@ func TestHudiBloomGrowsLikeHudi(t *testing.T) {
 			f.Add(fmt.Appendf(nil, "kéy-%d", i))
 		}
 		text, _ := f.MarshalText()
-		if string(text) != want {
-			t.Errorf("%s%s", line, text)
-		}
+		must.Equal(t, string(text), want, line)
 		f = must.Get(ParseHudiBloom(typeCode, text))(t)
 		for i := range added {
 			if !f.MayContain(fmt.Appendf(nil, "kéy-%d", i)) {
@@ -76,9 +74,7 @@ func TestHudiBloomAddsToAFilterThatWasRead(t *testing.T) {
 		f.Add(fmt.Appendf(nil, "b%d", i))
 	}
 	text, _ = f.MarshalText()
-	if want := "/////wAAAAQBAAAADwAAAAMAAAAKAAAAAv////8AAAAEAQAAAA//f/////8AAAAEAQAAAA/dXw=="; string(text) != want {
-		t.Errorf("%s, Hudi makes %s", text, want)
-	}
+	must.Equal(t, string(text), "/////wAAAAQBAAAADwAAAAMAAAAKAAAAAv////8AAAAEAQAAAA//f/////8AAAAEAQAAAA/dXw==")
 }
 
 func TestHudiBloomReadsTheConstantOfHudisTests(t *testing.T) {
@@ -132,9 +128,8 @@ func TestHudiBloomRefusesMalformedText(t *testing.T) {
 		{"row with another number of hashes", hudiBloomDynamic, set(dynamic, rows+4, 5), ErrCorrupt},
 		{"row with more bits", hudiBloomDynamic, set(dynamic, rows+9, math.MaxInt32), ErrCorrupt},
 	} {
-		if _, err := ParseHudiBloom(c.code, []byte(base64.StdEncoding.EncodeToString(c.b))); !errors.Is(err, c.want) {
-			t.Errorf("%s, %s: %v, want %v", c.code, c.name, err, c.want)
-		}
+		must.Fail(t, must.Err(ParseHudiBloom(c.code, []byte(base64.StdEncoding.EncodeToString(c.b)))),
+			c.want, c.code, c.name)
 	}
 	for code, b := range map[string][]byte{hudiBloomSimple: simple, hudiBloomDynamic: dynamic} {
 		for n := range b {
@@ -145,9 +140,7 @@ func TestHudiBloomRefusesMalformedText(t *testing.T) {
 		}
 		text := base64.StdEncoding.EncodeToString(b)
 		for _, bad := range []string{text[1:], "!" + text[1:], text + "\n", text[:4] + "\r\n" + text[4:]} {
-			if _, err := ParseHudiBloom(code, []byte(bad)); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s, text %q: %v", code, bad, err)
-			}
+			must.Fail(t, must.Err(ParseHudiBloom(code, []byte(bad))), ErrCorrupt, code, bad)
 		}
 	}
 }
@@ -163,9 +156,7 @@ func TestHudiBloomRefusesOptions(t *testing.T) {
 	}
 	f := must.Get(NewHudiBloom(HudiBloomOptions{Keys: 1, ErrorRate: math.SmallestNonzeroFloat64}))(t)
 	text, _ := f.MarshalText()
-	if _, err := ParseHudiBloom(f.TypeCode(), text); err != nil {
-		t.Errorf("the smallest error rate: %v", err)
-	}
+	must.Get(ParseHudiBloom(f.TypeCode(), text))(t)
 }
 
 // Hudi's reader finds our filters in our files and gives the same answers.
@@ -192,9 +183,7 @@ func TestHudiReadsOurBloomFilters(t *testing.T) {
 		exit, message := j.ask(func(text []byte) {
 			var answer struct{ Present bool }
 			must.Do(t, json.Unmarshal(text, &answer))
-			if answer.Present != f.MayContain(fmt.Appendf(nil, "ключ-%03d", n)) {
-				t.Errorf("%s: key %d: Hudi says %t", f.TypeCode(), n, answer.Present)
-			}
+			must.Equal(t, answer.Present, f.MayContain(fmt.Appendf(nil, "ключ-%03d", n)), f.TypeCode(), n)
 			if n++; answer.Present {
 				yes++
 			}

@@ -82,8 +82,6 @@ func indexOf(list []string, s string) int {
 
 func TestVerifyGolden(t *testing.T) {
 	supported(t, func(t *testing.T, g goldenFile, r *Reader) {
-		if err := r.Verify(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, r.Verify(context.Background()))
 	})
 }

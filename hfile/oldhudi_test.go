@@ -34,8 +34,6 @@ func TestFilesOfHudisFirstNativeWritersAreRead(t *testing.T) {
 		if got != "k1=v k2=w " || err != nil || len(cells) != 1 {
 			t.Errorf("cells end with %q: %q; Get: %v, %v", end, got, cells, err)
 		}
-		if err := r.Verify(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, r.Verify(context.Background()))
 	}
 }

@@ -62,18 +62,12 @@ func TestOpenGolden(t *testing.T) {
 			return
 		}
 		must.Do(t, err)
-		if got := r.Trailer().EntryCount; got != g.Cells {
-			t.Errorf("%d cells, want %d", got, g.Cells)
-		}
+		must.Equal(t, r.Trailer().EntryCount, g.Cells)
 		for _, err := range r.Blocks() {
-			if err != nil {
-				t.Error(err)
-			}
+			must.Do(t, err)
 		}
 		for _, err := range r.IndexEntries() {
-			if err != nil {
-				t.Error(err)
-			}
+			must.Do(t, err)
 		}
 	})
 }

@@ -189,9 +189,7 @@ func sameCells(t *testing.T, what string, seq iter.Seq2[hfile.Cell, error], want
 		}
 		i++
 	}
-	if i != len(want) {
-		t.Fatalf("%s: %d cells, want %d", what, i, len(want))
-	}
+	must.Equal(t, i, len(want), what)
 }
 
 func slice(cells []hfile.Cell) iter.Seq2[hfile.Cell, error] {
@@ -330,10 +328,8 @@ func checkSeeks(t *testing.T, r *hfile.Reader, o *oracle, rng *rand.Rand) {
 			}
 		}
 		before := o.from(k) - 1
-		ok, err := reused.SeekBefore(k)
-		if err != nil || ok != (before >= 0) {
-			t.Fatalf("SeekBefore(%v) = %t, %v; want cell %d", k, ok, err, before)
-		}
+		ok := must.Get(reused.SeekBefore(k))(t)
+		must.Equal(t, ok, before >= 0, k, before)
 		if ok && !sameCell(reused.Cell(), o.cells[before]) {
 			t.Fatalf("SeekBefore(%v) is at %v, want %v", k, reused.Cell(), o.cells[before])
 		}
@@ -357,9 +353,7 @@ func checkSeeks(t *testing.T, r *hfile.Reader, o *oracle, rng *rand.Rand) {
 	if len(o.cells) > 1 && o.compare(o.cells[0].Key, o.cells[len(o.cells)-1].Key) < 0 {
 		c := r.NewCursor(hfile.CursorOptions{View: o.view, ForwardOnly: true})
 		last := o.cells[len(o.cells)-1].Key
-		if code, err := c.SeekTo(last); code != hfile.Found || err != nil {
-			t.Fatalf("SeekTo the last key = %d, %v", code, err)
-		}
+		must.Equal(t, must.Get(c.SeekTo(last))(t), hfile.Found, "SeekTo the last key")
 		at := c.Cell().Clone()
 		leaf := sort.Search(len(o.index), func(i int) bool { return o.compare(o.index[i], last) > 0 }) - 1
 		if o.compare(o.cells[0].Key, o.index[leaf]) < 0 {
@@ -410,9 +404,7 @@ func checkGets(t *testing.T, r *hfile.Reader, cells []hfile.Cell, rng *rand.Rand
 			}
 			i++
 		}
-		if i != len(want) {
-			t.Fatalf("ScanPrefix(%q): %d entries, want %d", prefix, i, len(want))
-		}
+		must.Equal(t, i, len(want), prefix)
 		to := randomRow(rng, rng.IntN(3))
 		sameCells(t, fmt.Sprintf("CellsBetween(%q, %q)", k.Row, to), r.CellsBetween(k.Row, to),
 			among(func(c hfile.Cell) bool {
@@ -424,15 +416,11 @@ func checkGets(t *testing.T, r *hfile.Reader, cells []hfile.Cell, rng *rand.Rand
 // checkBlooms checks that the filters contain the cells.
 func checkBlooms(t *testing.T, r *hfile.Reader, o hfile.WriterOptions, cells []hfile.Cell) {
 	t.Helper()
-	general, err := r.Bloom()
-	if err != nil || (general != nil) != (o.Bloom != hfile.BloomNone && len(cells) > 0) {
-		t.Fatalf("filter %v, %v with %d cells and options %+v", general, err, len(cells), o)
-	}
+	general := must.Get(r.Bloom())(t)
+	must.Equal(t, general != nil, o.Bloom != hfile.BloomNone && len(cells) > 0, o)
 	deletes := must.Get(r.DeleteFamilyBloom())(t)
-	hudi, err := r.HudiBloom()
-	if err != nil || (hudi != nil) != (o.Like == hfile.Hudi) {
-		t.Fatalf("filter of Hudi %v, %v", hudi, err)
-	}
+	hudi := must.Get(r.HudiBloom())(t)
+	must.Equal(t, hudi != nil, o.Like == hfile.Hudi)
 	for _, f := range []*hfile.BloomFilter{general, deletes} {
 		if f == nil {
 			continue
@@ -469,9 +457,7 @@ func TestRandomFilesReadAsWritten(t *testing.T) {
 		cells := randomCells(rng, []int{0, 1, 2, 30, 500}[rng.IntN(5)], o, distinct)
 		t.Run(fmt.Sprintf("seed=%d/%v/%v/%v/%d", seed, o.Like, o.Codec, o.Encoding, len(cells)), func(t *testing.T) {
 			file := writeCells(t, o, cells)
-			if !bytes.Equal(file, writeCells(t, o, cells)) {
-				t.Error("the same cells give other bytes")
-			}
+			must.Equal(t, file, writeCells(t, o, cells), "the same cells give other bytes")
 			read := hfile.ReaderOptions{}
 			if rng.IntN(2) == 0 {
 				read.Cache, read.CacheID = cache.New(int64(rng.IntN(1<<20))), 7
@@ -496,9 +482,7 @@ func TestRandomFilesReadAsWritten(t *testing.T) {
 			if v, ok := r.InfoValue("some key"); string(v) != "some value" || !ok {
 				t.Errorf("file info: %q, %t", v, ok)
 			}
-			if err := r.Verify(context.Background()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, r.Verify(context.Background()))
 		})
 	}
 }

@@ -236,9 +236,7 @@ func equalCells(a, b Cell) bool {
 func TestRandomFilesAreReadBack(t *testing.T) {
 	randomFiles(t, 2, func(t *testing.T, f *randomFile) {
 		r := must.Get(Open(&block.Memory{Bytes: f.bytes}, ReaderOptions{}))(t)
-		if err := r.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, r.Verify(t.Context()))
 		i := 0
 		for c, err := range r.Cells() {
 			if err != nil {
@@ -473,12 +471,9 @@ func (f *randomFile) probe(t *testing.T, j *judge, name string, rnd *rand.Rand) 
 		must.Do(t, json.Unmarshal(text, &answer))
 		k := want[i]
 		i++
-		if (answer.General != nil) != (f.o.Bloom != BloomNone && len(f.cells) > 0) {
-			t.Errorf("Bloom filter %v in the file: %t", f.o.Bloom, answer.General != nil)
-		}
-		if has := f.o.Bloom != BloomRowCol && len(deletes) > 0; (answer.DeleteFamily != nil) != has {
-			t.Errorf("delete family filter in the file: %t", answer.DeleteFamily != nil)
-		}
+		must.Equal(t, answer.General != nil, f.o.Bloom != BloomNone && len(f.cells) > 0, f.o.Bloom)
+		must.Equal(t, answer.DeleteFamily != nil,
+			f.o.Bloom != BloomRowCol && len(deletes) > 0, "delete family filter in the file")
 		for _, b := range []struct {
 			answer  *bool
 			present bool

@@ -3,6 +3,7 @@ package hfile
 import (
 	"bytes"
 	"encoding/hex"
+	"github.com/oribi-db/oribi/internal/must"
 	"math"
 	"testing"
 )
@@ -17,9 +18,7 @@ func TestVintVectors(t *testing.T) {
 		{-1, "ff"}, {-112, "90"}, {-113, "8770"}, {math.MinInt64, "807fffffffffffffff"},
 	} {
 		want, _ := hex.DecodeString(c.hex)
-		if got := appendVint(nil, c.v); !bytes.Equal(got, want) {
-			t.Errorf("appendVint(%d) = %x, want %x", c.v, got, want)
-		}
+		must.Equal(t, appendVint(nil, c.v), want, c.v)
 		if v, n := vint(want); v != c.v || n != len(want) {
 			t.Errorf("vint(%x) = %d, %d bytes, want %d, %d", want, v, n, c.v, len(want))
 		}
@@ -38,9 +37,7 @@ func TestKeyRoundTrips(t *testing.T) {
 		{Row: []byte("r"), Family: []byte("cf"), Qualifier: []byte("q"), Timestamp: 7, Type: DeleteColumn},
 	} {
 		b := appendKey(nil, k)
-		if len(b) != k.encodedLen() {
-			t.Errorf("%d bytes, want %d", len(b), k.encodedLen())
-		}
+		must.Equal(t, len(b), k.encodedLen())
 		got, ok := parseKey(b)
 		if !ok || got.Compare(k) != 0 || !bytes.Equal(got.Family, k.Family) {
 			t.Errorf("parseKey(%x) = %v, %t, want %v", b, got, ok, k)

@@ -103,9 +103,7 @@ func TestWriterRefusals(t *testing.T) {
 					must.Do(t, err)
 					return out.Bytes()
 				}
-				if !bytes.Equal(write(true), write(false)) {
-					t.Errorf("%v: a refused cell changed the file", encoding)
-				}
+				must.Equal(t, write(true), write(false), encoding)
 			}
 		})
 	}
@@ -131,9 +129,7 @@ func TestWriterRefusesOversizedCells(t *testing.T) {
 		}
 	}
 	must.Do(t, w.Finish())
-	if _, err := Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{}); err != nil {
-		t.Error(err)
-	}
+	must.Get(Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{}))(t)
 	w, _ = newWriter(t, WriterOptions{BytesPerChecksum: headerLen})
 	onDisk := headerLen + w.blockLimit
 	if total := onDisk + checksumLen*((onDisk+headerLen-1)/headerLen); total > math.MaxInt32 {
@@ -156,9 +152,7 @@ func TestHudiWriterRefusesCellsOfHBase(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"b", "b", "c"} {
-		if err := w.AppendKeyValue([]byte(key), nil); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, w.AppendKeyValue([]byte(key), nil))
 	}
 	if err := w.AppendKeyValue([]byte("a"), nil); err == nil {
 		t.Error("a falling key was accepted")
@@ -187,9 +181,7 @@ func TestWriterRefusesMetaAndInfo(t *testing.T) {
 		}
 	}
 	w, _ = newWriter(t, WriterOptions{})
-	if err := w.AddInfo("TIMERANGE", nil); err != nil {
-		t.Errorf("without StoreFile: %v", err)
-	}
+	must.Do(t, w.AddInfo("TIMERANGE", nil))
 }
 
 func TestWriterIsClosedAfterFinish(t *testing.T) {
@@ -197,9 +189,7 @@ func TestWriterIsClosedAfterFinish(t *testing.T) {
 	must.Do(t, w.Finish())
 	for _, err := range []error{w.Append(put("a", "", 1)), w.AppendKeyValue(nil, nil), w.AddMeta("m", nil),
 		w.AddInfo("i", nil), w.Finish()} {
-		if !errors.Is(err, ErrClosed) {
-			t.Errorf("%v", err)
-		}
+		must.Fail(t, err, ErrClosed)
 	}
 }
 
@@ -240,15 +230,9 @@ func TestWriterKeepsTheErrorOfItsSink(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, errFull) {
-			t.Fatalf("limit %d: %v", limit, err)
-		}
-		if err := w.Append(put("z", "q", 1)); !errors.Is(err, errFull) {
-			t.Fatalf("Append after the failure: %v", err)
-		}
-		if err := w.Finish(); !errors.Is(err, errFull) {
-			t.Fatalf("Finish after the failure: %v", err)
-		}
+		must.Fail(t, err, errFull, limit)
+		must.Fail(t, w.Append(put("z", "q", 1)), errFull, "Append after the failure")
+		must.Fail(t, w.Finish(), errFull, "Finish after the failure")
 	}
 }
 
@@ -327,10 +311,7 @@ func TestHudiChecksumsCoverBlocks(t *testing.T) {
 				if c.larger && h.dataSize > hudiSafeBlockBytes {
 					want = max(want, h.dataSize)
 				}
-				if h.bytesPerChecksum != want {
-					t.Errorf("%d bytes per checksum in a block %s of %d, want %d",
-						h.bytesPerChecksum, h.magic, h.dataSize, want)
-				}
+				must.Equal(t, h.bytesPerChecksum, want, h.magic, h.dataSize)
 			}
 		})
 	}
@@ -345,9 +326,7 @@ func TestWriterKeepsEqualKeysInOneBlock(t *testing.T) {
 		}
 		must.Do(t, w.Finish())
 		r := must.Get(Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{}))(t)
-		if n := r.Trailer().DataIndexCount; n != 3 {
-			t.Errorf("%v: %d blocks, want 3", like, n)
-		}
+		must.Equal(t, r.Trailer().DataIndexCount, 3, like)
 	}
 }
 
@@ -359,9 +338,7 @@ func TestHudiWriterSplitsItsIndexOnRequest(t *testing.T) {
 		}
 		must.Do(t, w.Finish())
 		r := must.Get(Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{}))(t)
-		if n := r.Trailer().IndexLevels; n != c.levels {
-			t.Errorf("index blocks of %d bytes: %d levels, want %d", c.bytes, n, c.levels)
-		}
+		must.Equal(t, r.Trailer().IndexLevels, c.levels, c.bytes)
 	}
 }
 
@@ -404,9 +381,7 @@ func TestFullTagDictionaryReplacesOldestTag(t *testing.T) {
 		if place >= 0 {
 			want = []byte{0, byte(place)}
 		}
-		if !bytes.Equal(block[n:], want) {
-			t.Errorf("tag %d: %x, want %x", i, block[n:], want)
-		}
+		must.Equal(t, block[n:], want, i)
 	}
 	const added = -1
 	for range 2 { // each block has a dictionary of its own
@@ -433,9 +408,7 @@ func BenchmarkWriter(b *testing.B) {
 			b.Run(fmt.Sprintf("codec=%v/encoding=%v", codec, encoding), func(b *testing.B) {
 				b.ReportAllocs()
 				w, err := NewWriter(io.Discard, WriterOptions{Codec: codec, Encoding: encoding, Bloom: BloomRow})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, err)
 				row := []byte("row-0000000000")
 				c := Cell{Key: Key{Row: row, Family: []byte("cf"), Qualifier: []byte("q"), Timestamp: 1700000000000,
 					Type: Put}, Value: make([]byte, 64)}
@@ -444,13 +417,9 @@ func BenchmarkWriter(b *testing.B) {
 						row[k] = '0' + byte(v%10)
 					}
 					c.Value[0] = byte(i)
-					if err := w.Append(c); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, w.Append(c))
 				}
-				if err := w.Finish(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, w.Finish())
 			})
 		}
 	}

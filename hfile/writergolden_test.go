@@ -208,9 +208,7 @@ func TestWriterWritesGoldenBlocks(t *testing.T) {
 		compared++
 		t.Run(g.Name, func(t *testing.T) {
 			want, got := unpackedBlocks(t, g.bytes(t)), unpackedBlocks(t, g.rewrite(t))
-			if len(got) != len(want) {
-				t.Errorf("%d blocks, want %d", len(got), len(want))
-			}
+			must.Equal(t, len(got), len(want))
 			for i := range min(len(got), len(want)) {
 				switch {
 				case got[i].header.magic != want[i].header.magic:
