@@ -61,9 +61,7 @@ func ask(t testing.TB, r *Reader, key []byte) bool {
 func TestFileExample(t *testing.T) {
 	keys := [][]byte{[]byte("alpha"), []byte("beta"), []byte("gamma")}
 	data := write(t, Options{BlockBytes: 16, FalsePositiveRate: 0.1}, keys)
-	if want := fromHex(t, example); !bytes.Equal(data, want) {
-		t.Errorf("got  %x\nwant %x", data, want)
-	}
+	must.Equal(t, data, fromHex(t, example))
 	r := open(t, data, nil)
 	for _, key := range keys {
 		if !ask(t, r, key) {
@@ -84,10 +82,7 @@ func TestDumpExample(t *testing.T) {
 	if os.Getenv("ORIBI_REWRITE") != "" {
 		must.Do(t, os.WriteFile(golden, got.Bytes(), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil || !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("got\n%s\nwant (%v)\n%s", got.String(), err, want)
-	}
+	must.Equal(t, got.Bytes(), must.Get(os.ReadFile(golden))(t), got.String())
 }
 
 func TestFileWithoutKeysFindsNothing(t *testing.T) {
@@ -99,12 +94,8 @@ func TestFileWithoutKeysFindsNothing(t *testing.T) {
 	if ask(t, r, nil) || ask(t, r, []byte("x")) {
 		t.Error("a key is found")
 	}
-	if err := r.Verify(); err != nil {
-		t.Error(err)
-	}
-	if err := Dump(new(strings.Builder), data); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, r.Verify())
+	must.Do(t, Dump(new(strings.Builder), data))
 }
 
 // model is a bloom file built directly from the format's definition: sets of bits, with separator
@@ -207,9 +198,7 @@ func TestMayContainAgreesWithModel(t *testing.T) {
 			}
 		}
 		for _, key := range randomKeys(r, 500) {
-			if got, want := ask(t, reader, key), m.mayContain(key); got != want {
-				t.Fatalf("%+v: %x: %v, want %v", o, key, got, want)
-			}
+			must.Equal(t, ask(t, reader, key), m.mayContain(key), o, key)
 		}
 		if err := reader.Verify(); err != nil {
 			t.Errorf("%+v: %v", o, err)
@@ -271,9 +260,7 @@ func TestWriterReturnsSinkErrors(t *testing.T) {
 		if err == nil {
 			err = w.Finish()
 		}
-		if !errors.Is(err, errDisk) {
-			t.Fatalf("failing after %d bytes: %v", left, err)
-		}
+		must.Fail(t, err, errDisk, left)
 	}
 }
 
@@ -295,9 +282,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if _, err := Open(&file, cfile.ReaderOptions{}); !errors.Is(err, ErrUnsupported) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err(Open(&file, cfile.ReaderOptions{})), ErrUnsupported, name)
 	}
 }
 
@@ -386,16 +371,12 @@ func TestExcludesReadsNoFilter(t *testing.T) {
 	for _, key := range append(randomKeys(r, 100), keys...) {
 		c.Evict(1)
 		before := bytes.Compare(key, keys[0]) < 0 // the index excludes it
-		if got := excludes(reader, key); got != before {
-			t.Errorf("%x: excluded %t before a filter was read, want %t", key, got, before)
-		}
+		must.Equal(t, excludes(reader, key), before, key)
 		may := ask(t, reader, key)
 		if got := excludes(reader, key); got == may {
 			t.Errorf("%x: excluded %t, may be present %t", key, got, may)
 		}
-		if got := excludes(uncached, key); got != before {
-			t.Errorf("%x: excluded %t without a cache, want %t", key, got, before)
-		}
+		must.Equal(t, excludes(uncached, key), before, key)
 	}
 }
 
@@ -442,10 +423,7 @@ func benchMayContain(b *testing.B, r *Reader, probes []Probe, hash, present bool
 		if hash {
 			p = MakeProbe(p.Key)
 		}
-		ok, err := r.MayContain(p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		ok := must.Get(r.MayContain(p))(b)
 		if ok {
 			found++
 		}
@@ -457,17 +435,12 @@ func benchMayContain(b *testing.B, r *Reader, probes []Probe, hash, present bool
 }
 
 func BenchmarkAdd(b *testing.B) {
-	w, err := NewWriter(new(block.Memory), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := must.Get(NewWriter(new(block.Memory), Options{}))(b)
 	var key [8]byte
 	i := uint64(0)
 	for b.Loop() {
 		binary.BigEndian.PutUint64(key[:], i)
-		if err := w.Add(key[:]); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, w.Add(key[:]))
 		i++
 	}
 	if w.Keys() != int64(i) {

@@ -41,9 +41,7 @@ func TestSizingMatchesKudu(t *testing.T) {
 		{Options{BlockBytes: 16, FalsePositiveRate: 0.1}, Sizing{16, 27, 3}},
 		{Options{BlockBytes: 1, FalsePositiveRate: 0.5}, Sizing{1, 6, 1}},
 	} {
-		if got, err := c.o.Sizing(); got != c.want || err != nil {
-			t.Errorf("%+v: %+v (%v), want %+v", c.o, got, err, c.want)
-		}
+		must.Equal(t, must.Get(c.o.Sizing())(t), c.want, c.o)
 	}
 }
 
@@ -181,9 +179,7 @@ func TestAddSetsTheBitsOfTheFormat(t *testing.T) {
 			for _, p := range positions(h, f.hashes, len(f.bitmap)) {
 				want = want && model[p]
 			}
-			if f.mayContain(h) != want {
-				t.Fatalf("hash %016x: %v", h, !want)
-			}
+			must.Equal(t, f.mayContain(h), want, h)
 		}
 	}
 }

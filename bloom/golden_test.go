@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -66,9 +65,7 @@ func TestWriterMatchesKuduBytes(t *testing.T) {
 			for _, line := range corpustest.Lines(t, filepath.Join(dir, g.Name+".keys.txt")) {
 				keys = append(keys, fromHex(t, line))
 			}
-			if len(keys) != g.NumKeys {
-				t.Fatalf("%d keys, manifest has %d", len(keys), g.NumKeys)
-			}
+			must.Equal(t, len(keys), g.NumKeys)
 			want := corpustest.Read(t, filepath.Join(dir, g.Name+".bloom"))
 			if got := write(t, g.options(), keys); !bytes.Equal(got, want) {
 				t.Errorf("%d bytes differ from Kudu's %d", len(got), len(want))
@@ -82,12 +79,8 @@ func TestReaderMatchesKuduAnswers(t *testing.T) {
 	for _, g := range files {
 		t.Run(g.Name, func(t *testing.T) {
 			r := open(t, corpustest.Read(t, filepath.Join(dir, g.Name+".bloom")), nil)
-			if err := r.Verify(); err != nil {
-				t.Error(err)
-			}
-			if pointers, err := r.file.BlockPointers(); err != nil || len(pointers) != g.Blocks {
-				t.Errorf("%d filters (%v), want %d", len(pointers), err, g.Blocks)
-			}
+			must.Do(t, r.Verify())
+			must.Equal(t, len(must.Get(r.file.BlockPointers())(t)), g.Blocks)
 			asked, found := 0, 0
 			for _, line := range corpustest.Lines(t, filepath.Join(dir, g.Name+".probes.jsonl")) {
 				var probe struct {
@@ -95,9 +88,7 @@ func TestReaderMatchesKuduAnswers(t *testing.T) {
 					Present bool   `json:"present"`
 				}
 				must.Do(t, json.Unmarshal([]byte(line), &probe))
-				if got := ask(t, r, fromHex(t, probe.Key)); got != probe.Present {
-					t.Errorf("%s: %v, Kudu returns %v", probe.Key, got, probe.Present)
-				}
+				must.Equal(t, ask(t, r, fromHex(t, probe.Key)), probe.Present, probe.Key)
 				asked++
 				if probe.Present {
 					found++
@@ -126,9 +117,7 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 		if err == nil {
 			_, err = r.MayContain(MakeProbe(key))
 		}
-		if !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s (%s): %v", m.Name, m.What, err)
-		}
+		must.Fail(t, err, ErrCorrupt, m.Name, m.What)
 	}
 	if seen == 0 {
 		t.Error("no malformed bloom file in the manifest")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -137,10 +136,7 @@ func readGoldenArrays(t *testing.T, dir string, g *goldenFile, id block.ID) {
 		checkArrays(t, r, cells, 4096)
 		checkArrays(t, r, cells, 7)
 		must.Do(t, r.Verify())
-		blocks, err := r.BlockPointers()
-		if err != nil || len(blocks) != g.DataBlocks {
-			t.Fatalf("%d data cblocks, want %d: %v", len(blocks), g.DataBlocks, err)
-		}
+		must.Equal(t, len(must.Get(r.BlockPointers())(t)), g.DataBlocks)
 	}
 }
 
@@ -249,10 +245,8 @@ func checkWindowsOfArrays(t *testing.T, rng *rand.Rand, r *Reader, cells []*arra
 	sel := batch.MakeBitmap(len(cells))
 	for range 20 {
 		at, n := rng.IntN(len(cells)), 1+rng.IntN(50)
-		got, err := c.ReadVector(batch.Ordinal(at), n, v)
-		if err != nil || got != min(n, len(cells)-at) {
-			t.Fatalf("rows from %d: %d, %v", at, got, err)
-		}
+		got := must.Get(c.ReadVector(batch.Ordinal(at), n, v))(t)
+		must.Equal(t, got, min(n, len(cells)-at), at)
 		for i := range got {
 			if cell := arrayOf(v, i); !equalArrays(cell, cells[at+i]) {
 				t.Fatalf("row %d: %v, want %v", at+i, cell, cells[at+i])
@@ -296,9 +290,7 @@ func TestLongArraysAreReadInParts(t *testing.T) {
 		t.Errorf("%d cblocks, %v", len(bs), err)
 	}
 	checkArrays(t, r, cells, 4096)
-	if err := r.Verify(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, r.Verify())
 	c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Int32}
 	if n, err := c.ReadVector(3, 30, v); err != nil || v.Elements.Len > readElements ||
 		n != readElements/encoding.MaxElements {
@@ -315,21 +307,15 @@ func TestWriterRefusesInvalidArrays(t *testing.T) {
 		"no arrays": vectorOf(schema.Int8, [][]byte{{1}}),
 	} {
 		w := must.Get(NewWriter(&block.Memory{}, o))(t)
-		if err := w.Append(v); !errors.Is(err, fault.ErrSchema) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, w.Append(v), fault.ErrSchema, name)
 		if w.Finish() == nil {
 			t.Errorf("%s: Finish succeeded", name)
 		}
 	}
 	w := must.Get(NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true}))(t)
-	if err := w.Append(cells(&arrayCell{{1}})); !errors.Is(err, fault.ErrSchema) {
-		t.Errorf("arrays in a column of int8: %v", err)
-	}
+	must.Fail(t, w.Append(cells(&arrayCell{{1}})), fault.ErrSchema, "arrays in a column of int8")
 	o.ValueIndex = true
-	if _, err := NewWriter(&block.Memory{}, o); !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("value index: %v", err)
-	}
+	must.Fail(t, must.Err(NewWriter(&block.Memory{}, o)), fault.ErrUnsupported)
 }
 
 // arrayFile writes a file with one cblock of INT8 arrays in PLAIN encoding.
@@ -391,13 +377,9 @@ func TestMalformedArrayProloguesAreRefused(t *testing.T) {
 			"0b 03 02 00 00 00 00 00 01 00 02 00", 1) + values,
 		"bitmap of no elements": "00 04 | 02 06 01 | 03 08 00 00 | 02 08 01 |00 00 00 00 00 00 00 00",
 	} {
-		if err := file(true, text); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, file(true, text), fault.ErrCorrupt, name)
 	}
-	if err := file(false, good+values); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("NULL cell in a column that is not nullable: %v", err)
-	}
+	must.Fail(t, file(false, good+values), fault.ErrCorrupt, "NULL cell in a column that is not nullable")
 }
 
 // Counts stored as runs give the same results as a list of counts.
@@ -426,20 +408,13 @@ func TestCountsAgreeWithList(t *testing.T) {
 		p.AddElements(total, false)
 		payload := p.Finish(nil)
 		b := &dataBlock{}
-		rest, err := b.parseArrays(append(payload, 9), true)
-		if err != nil || len(rest) != 1 {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.Equal(t, len(must.Get(b.parseArrays(append(payload, 9), true))(t)), 1, seed)
 		sum := 0
 		for i := range list {
-			if got := b.arrays.counts.before(i); got != sum {
-				t.Fatalf("seed %d: %d elements before cell %d, want %d", seed, got, i, sum)
-			}
+			must.Equal(t, b.arrays.counts.before(i), sum, seed, i)
 			sum += list[i]
 		}
-		if got := b.arrays.counts.before(len(list)); got != total {
-			t.Fatalf("seed %d: %d elements, want %d", seed, got, total)
-		}
+		must.Equal(t, b.arrays.counts.before(len(list)), total, seed)
 	}
 }
 
@@ -472,9 +447,7 @@ func TestHostileArraysTakeLittleMemory(t *testing.T) {
 				t.Fatal(name, err)
 			}
 			c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Int8}
-			if n, err := c.ReadVector(batch.Ordinal(rows-1), 4096, v); n != 1 || err != nil {
-				t.Errorf("%s: %d, %v", name, n, err)
-			}
+			must.Equal(t, must.Get(c.ReadVector(batch.Ordinal(rows-1), 4096, v))(t), 1, name)
 			if n, err := c.ReadVector(3, 4096, v); n == 0 || err != nil {
 				t.Errorf("%s: %d, %v", name, n, err)
 			}
@@ -487,17 +460,9 @@ func TestHostileArraysTakeLittleMemory(t *testing.T) {
 
 func TestArraysHaveNoSingleCells(t *testing.T) {
 	src := arrayFile(true, 4, unhex(t, "03040206010903020000000000010002030b0300000000000000010203"))
-	if _, err := Open(src, ReaderOptions{}); !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("opened without the option Arrays: %v", err)
-	}
+	must.Fail(t, must.Err(Open(src, ReaderOptions{})), fault.ErrUnsupported, "opened without the option Arrays")
 	r := open(t, src, nil)
-	if _, err := r.Cell(0); !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("cell: %v", err)
-	}
-	if _, err := r.DataBlocks(); !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("cblocks: %v", err)
-	}
-	if _, err := r.FindData(nil); !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("FindData: %v", err)
-	}
+	must.Fail(t, must.Err(r.Cell(0)), fault.ErrUnsupported)
+	must.Fail(t, must.Err(r.DataBlocks()), fault.ErrUnsupported)
+	must.Fail(t, must.Err(r.FindData(nil)), fault.ErrUnsupported)
 }

@@ -105,9 +105,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.Run(fmt.Sprintf("type=%v/exact=%v", t, exact), func(b *testing.B) {
 				src := benchFile(b, WriterOptions{Type: t, PositionalIndex: true}, 0)
 				v := &batch.Vector{Type: t}
-				if _, err := open(b, src, nil).NewColumnReader().ReadVector(0, benchRows, v); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(open(b, src, nil).NewColumnReader().ReadVector(0, benchRows, v))(b)
 				v.Materialize()
 				b.ResetTimer()
 				for range b.N {
@@ -138,18 +136,13 @@ func BenchmarkCell(b *testing.B) {
 				ords[i] = batch.Ordinal(rng.IntN(benchRows))
 			}
 			for _, o := range ords {
-				if _, err := r.Cell(o); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(r.Cell(o))(b)
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
 			n := 0
 			for i := range b.N {
-				cell, err := r.Cell(ords[i&4095])
-				if err != nil {
-					b.Fatal(err)
-				}
+				cell := must.Get(r.Cell(ords[i&4095]))(b)
 				n += len(cell)
 			}
 			b.ReportMetric(float64(n)/float64(b.N), "bytes/cell")
@@ -169,9 +162,7 @@ func BenchmarkSeek(b *testing.B) {
 	b.ReportAllocs()
 	for i := range benchRows {
 		if i%64 == 0 {
-			if _, _, err := r.Seek(v.Bytes[i]); err != nil {
-				b.Fatal(err)
-			}
+			must.Get2(r.Seek(v.Bytes[i]))(b)
 		}
 	}
 	order := make([]int, 4096)
@@ -246,9 +237,7 @@ func BenchmarkSelect(b *testing.B) {
 		r := open(b, writeAll(b, WriterOptions{Type: schema.Int64, PositionalIndex: true}, v), cache.New(64<<20))
 		p := &batch.Predicate{Type: schema.Int64, Op: batch.Lt,
 			Values: [][]byte{binary.LittleEndian.AppendUint64(nil, 1<<bits*3/4)}}
-		if err := p.Prepare(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, p.Prepare())
 		for _, window := range []int{batch.WindowRows, 16 * batch.WindowRows} {
 			b.Run(fmt.Sprintf("bits=%d/window=%d", bits, window), func(b *testing.B) {
 				sel, c := batch.MakeBitmap(window), r.NewColumnReader()

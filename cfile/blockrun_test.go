@@ -2,7 +2,6 @@ package cfile
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -36,14 +35,9 @@ func TestExpectedCellsAreReadTogether(t *testing.T) {
 		c.Reset(r)
 		must.Do(t, c.Expect(batch.Ordinal(at), n+rng.IntN(2)*(len(cells)-at-n)/100))
 		src.reads = 0
-		got, err := c.ReadVector(batch.Ordinal(at), n, &v)
-		if err != nil || got != n {
-			t.Fatalf("cells [%d,%d): %d, %v", at, at+n, got, err)
-		}
+		must.Equal(t, must.Get(c.ReadVector(batch.Ordinal(at), n, &v))(t), n, at, at+n)
 		for i := range n {
-			if !bytes.Equal(v.Bytes[i], cells[at+i]) {
-				t.Fatalf("cell %d is %q, want %q", at+i, v.Bytes[i], cells[at+i])
-			}
+			must.Equal(t, v.Bytes[i], cells[at+i], at+i)
 		}
 		blocks, size := bytesOf(at, n)
 		if most := 1 + int(size/(maxRun-2*2048)); src.reads > most {
@@ -61,12 +55,8 @@ func TestExpectedCellsAreReadTogether(t *testing.T) {
 	src.Bytes[third.Offset+10]++
 	c.Reset(r)
 	must.Do(t, c.Expect(0, len(cells)))
-	if _, err := c.ReadVector(0, int(x.first[3]), &v); err != nil {
-		t.Errorf("before the damage: %v", err)
-	}
-	if _, err := c.ReadVector(0, int(x.first[3])+1, &v); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("damage: %v", err)
-	}
+	must.Get(c.ReadVector(0, int(x.first[3]), &v))(t)
+	must.Fail(t, must.Err(c.ReadVector(0, int(x.first[3])+1, &v)), fault.ErrCorrupt)
 }
 
 // A cache for indexes that keeps nothing makes a ColumnReader read the index once, not once for each

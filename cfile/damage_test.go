@@ -110,9 +110,8 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 func TestEveryTruncationIsFound(t *testing.T) {
 	for name, src := range smallFiles(t) {
 		for n := range src.Bytes {
-			if _, err := Open(&block.Memory{Bytes: src.Bytes[:n]}, ReaderOptions{}); !errors.Is(err, fault.ErrCorrupt) {
-				t.Fatalf("%s cut to %d bytes: %v", name, n, err)
-			}
+			must.Fail(t, must.Err(Open(&block.Memory{Bytes: src.Bytes[:n]}, ReaderOptions{})),
+				fault.ErrCorrupt, name, n)
 			if _, err := Open(&block.Memory{Bytes: src.Bytes[n+1:]},
 				ReaderOptions{}); !errors.Is(err, fault.ErrCorrupt) {
 				t.Fatalf("%s without its first %d bytes: %v", name, n+1, err)
@@ -168,9 +167,7 @@ func TestCblockOfAnotherFileIsDetected(t *testing.T) {
 	blocks := must.Get(r.BlockPointers())(t)
 	p := blocks[0]
 	copy(a.Bytes[p.Offset:p.end()], b.Bytes[p.Offset:p.end()])
-	if _, err := open(t, a, nil).Cell(0); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("want ErrCorrupt, got %v", err)
-	}
+	must.Fail(t, must.Err(open(t, a, nil).Cell(0)), fault.ErrCorrupt)
 }
 
 // A zone map of a later version is ignored.
@@ -190,9 +187,7 @@ func TestLaterZoneMapIsIgnored(t *testing.T) {
 		if z, err := r.ZoneMap(); z != nil || err != nil {
 			t.Errorf("%s: %v, %v", name, z, err)
 		}
-		if cell, err := r.Cell(0); err != nil || !bytes.Equal(cell, []byte{1, 2, 3, 4}) {
-			t.Errorf("%s: cell %x, %v", name, cell, err)
-		}
+		must.Equal(t, must.Get(r.Cell(0))(t), []byte{1, 2, 3, 4}, name)
 	}
 }
 
@@ -278,9 +273,7 @@ func TestHostileTreesAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if _, err := r.Cell(0); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err(r.Cell(0)), fault.ErrCorrupt, name)
 	}
 }
 
@@ -300,9 +293,7 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 		if limit := bound + 64*int64(len(src.Bytes)); peak > limit {
 			t.Errorf("%s: %d bytes allocated for a file of %d, at most %d", name, peak, len(src.Bytes), limit)
 		}
-		if wantErr != errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Equal(t, errors.Is(err, fault.ErrCorrupt), wantErr, name, err)
 	}
 	cell := func(r *Reader) error {
 		_, err := r.Cell(0)
@@ -360,9 +351,7 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 		return err
 	}, false)
 	run("empty strings as deltas", src, func(r *Reader) error {
-		if _, err := cellsOf(r, 0); !errors.Is(err, fault.ErrUnsupported) {
-			t.Errorf("whole cblock: %v", err)
-		}
+		must.Fail(t, must.Err(cellsOf(r, 0)), fault.ErrUnsupported)
 		return nil
 	}, false)
 
@@ -437,7 +426,5 @@ func TestCodesWithoutDictionaryAreRefused(t *testing.T) {
 			"00 00 00 00 00"))
 	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, Compression: schema.NoCompression}
 	r := open(t, b.finish(o, 4, b.node(false, codes), BlockPointer{}, BlockPointer{}), cache.New(1<<20))
-	if _, err := r.Cell(0); !errors.Is(err, fault.ErrCorrupt) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(r.Cell(0)), fault.ErrCorrupt)
 }

@@ -2,7 +2,6 @@ package cfile
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,9 +56,7 @@ func checkDump(t *testing.T, name string, src *block.Memory) {
 		must.Do(t, os.WriteFile(path, got.Bytes(), 0o644))
 	}
 	want := must.Get(os.ReadFile(path))(t)
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("the dump of %s is\n%s", name, got.Bytes())
-	}
+	must.Equal(t, got.Bytes(), want, name)
 }
 
 // Dump prints as much as possible of damaged files and does not panic.
@@ -104,7 +101,6 @@ func checkParts(t *testing.T, src *block.Memory) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the parts are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if err := r.Annotate(Part{Cblock: BlockPointer{Offset: 1, Size: 1}}, nil); !errors.Is(err, fault.ErrNotFound) {
-		t.Errorf("a cblock that there is not: %v", err)
-	}
+	must.Fail(t, r.Annotate(Part{Cblock: BlockPointer{Offset: 1, Size: 1}}, nil),
+		fault.ErrNotFound, "a cblock that there is not")
 }

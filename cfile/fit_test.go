@@ -3,7 +3,6 @@ package cfile
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"runtime"
 	"testing"
 
@@ -46,12 +45,8 @@ func TestCompactLongValuesAreReadInParts(t *testing.T) {
 			largest = max(largest, n)
 			row += n
 		}
-		if err := r.Verify(); err != nil {
-			t.Error(err)
-		}
-		if _, err := cellsOf(r, 0); !errors.Is(err, fault.ErrUnsupported) {
-			t.Errorf("the cblock was read as a whole: %v", err)
-		}
+		must.Do(t, r.Verify())
+		must.Fail(t, must.Err(cellsOf(r, 0)), fault.ErrUnsupported, "the cblock was read as a whole")
 		runtime.ReadMemStats(&after)
 		if largest < 10 {
 			t.Errorf("at most %d cells at a time", largest)
@@ -88,14 +83,10 @@ func TestCompactLongElementsAreRefused(t *testing.T) {
 		if err != nil || n < 1 || n > 5 {
 			t.Fatalf("row %d: %d cells, %v", row, n, err)
 		}
-		if !bytes.Equal(got.Elements.Cell(4*n-1), elements[4*(row+n)-1]) {
-			t.Fatalf("row %d: wrong element", row)
-		}
+		must.Equal(t, got.Elements.Cell(4*n-1), elements[4*(row+n)-1], row)
 		row += n
 	}
-	if _, err := c.ReadVector(batch.Ordinal(row), 1, got); !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("read %d elements of %d bytes: %v", len(elements), length, err)
-	}
+	must.Fail(t, must.Err(c.ReadVector(batch.Ordinal(row), 1, got)), fault.ErrUnsupported, len(elements), length)
 }
 
 // writeLong writes values that share all but their last bytes; if nullable, every third is NULL.

@@ -26,10 +26,7 @@ func TestHeaderBytes(t *testing.T) {
 		{[]Pair{{"hkey", []byte("hv")}}, true,
 			"6b 75 64 75 63 66 6c 32 0c 00 00 00 1a 0a 0a 04 68 6b 65 79 12 02 68 76 57 d9 60 f1"},
 	} {
-		got, err := appendHeader(nil, c.pairs, c.checksums)
-		if err != nil || !bytes.Equal(got, unhex(t, c.want)) {
-			t.Errorf("%v: % x, %v, want %s", c.pairs, got, err, c.want)
-		}
+		must.Equal(t, must.Get(appendHeader(nil, c.pairs, c.checksums))(t), unhex(t, c.want), c.pairs, c.want)
 	}
 }
 
@@ -146,9 +143,7 @@ func TestSeparators(t *testing.T) {
 		{"abc", "abcd", "abcd"}, {"", "", ""}, {"\x80\x00\x00\x7e", "\x80\x00\x00\x7f", "\x80\x00\x00\x7f"},
 		{"\x80\x00\x00\xff", "\x80\x00\x01\x00", "\x80\x00\x01"}, {"abcd", "abc", "abc"},
 	} {
-		if got := separator([]byte(c.prev), []byte(c.key)); string(got) != c.want {
-			t.Errorf("%q, %q: %q, want %q", c.prev, c.key, got, c.want)
-		}
+		must.Equal(t, string(separator([]byte(c.prev), []byte(c.key))), c.want, c.prev, c.key)
 	}
 }
 
@@ -161,21 +156,15 @@ func TestZoneMapBytes(t *testing.T) {
 	z.close(0x01020304)
 	got := z.finish(nil)
 	want := unhex(t, "4f 52 5a 4d 01 00 00 00 01 00 00 00 04 03 02 01 03 00 00 00 01 00 00 00 03 01 01 00 7f 85")
-	if !bytes.Equal(got, want) {
-		t.Fatalf("% x, want % x", got, want)
-	}
-	m, err := parseZoneMap(got, schema.Int8, 1, 3)
-	if err != nil || len(m.Entries) != 1 {
-		t.Fatal(m, err)
-	}
+	must.Equal(t, got, want)
+	m := must.Get(parseZoneMap(got, schema.Int8, 1, 3))(t)
+	must.Equal(t, len(m.Entries), 1)
 	e := m.Entries[0]
 	if e.Rows != 3 || e.Nulls != 1 || e.crc != 0x01020304 || !bytes.Equal(e.Min, []byte{0x7f}) ||
 		!bytes.Equal(e.Max, []byte{0x85}) {
 		t.Errorf("parsed as %+v", e)
 	}
-	if again := e.append(nil); !bytes.Equal(again, got[zoneHeaderLen:]) {
-		t.Errorf("appended again: % x", again)
-	}
+	must.Equal(t, got[zoneHeaderLen:], e.append(nil))
 }
 
 // The complete example files of the spec, which are Kudu's output for these values.
@@ -262,12 +251,8 @@ func TestTwoLevelTreeBytes(t *testing.T) {
 	leaf := unhex(t, "0400000000108804040000007f9804880404000000fea0088804040000017da80c8804000000"+
 		"0008000000110000001a00000008041000040000006f25cc54")
 	root := unhex(t, `0400000000b0103f04000001fccf20400000000008000000080210010400000005cec4ea`)
-	if got := out.Bytes[2096:][:len(leaf)]; !bytes.Equal(got, leaf) {
-		t.Errorf("leaf % x", got)
-	}
-	if got := out.Bytes[4239:][:len(root)]; !bytes.Equal(got, root) {
-		t.Errorf("root % x", got)
-	}
+	must.Equal(t, out.Bytes[2096:][:len(leaf)], leaf)
+	must.Equal(t, out.Bytes[4239:][:len(root)], root)
 	r := open(t, out, nil)
 	x, err := r.ordinalIndex()
 	if err != nil || len(x.blocks) != 8 || len(x.nodes) != 3 || x.first[5] != 635 {

@@ -118,10 +118,7 @@ func floatCell(t *testing.T, typ schema.Type, text string) []byte {
 	if named, ok := map[string]float64{`"+Inf"`: math.Inf(1), `"-Inf"`: math.Inf(-1)}[text]; ok {
 		v = named
 	} else if text != `"NaN"` {
-		var err error
-		if v, err = strconv.ParseFloat(text, bits); err != nil {
-			t.Fatal(err)
-		}
+		v = must.Get(strconv.ParseFloat(text, bits))(t)
 	}
 	if bits == 32 {
 		if text == `"NaN"` {
@@ -198,9 +195,7 @@ func load(t testing.TB, path string, id block.ID) *block.Memory {
 // checkCells compares a whole file with the expected cells, in windows of n rows.
 func checkCells(t testing.TB, r *Reader, want [][]byte, n int) {
 	t.Helper()
-	if r.Rows() != int64(len(want)) {
-		t.Fatalf("%d rows, want %d", r.Rows(), len(want))
-	}
+	must.Equal(t, r.Rows(), int64(len(want)))
 	c := r.NewColumnReader()
 	v := &batch.Vector{Type: r.Info().Type}
 	for at := 0; ; at += n {
@@ -280,15 +275,10 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 				t.Fatalf("cell %d: %x, %v, want %x", i, cell, err, cells[i])
 			}
 		}
-		if _, err := r.Cell(batch.Ordinal(len(cells))); !errors.Is(err, fault.ErrNotFound) {
-			t.Fatalf("cell after the last: %v", err)
-		}
+		must.Fail(t, must.Err(r.Cell(batch.Ordinal(len(cells)))), fault.ErrNotFound, "cell after the last")
 		must.Do(t, r.Verify())
 	}
-	blocks, err := r.BlockPointers()
-	if err != nil || len(blocks) != g.DataBlocks {
-		t.Fatalf("%d data cblocks, want %d: %v", len(blocks), g.DataBlocks, err)
-	}
+	must.Equal(t, len(must.Get(r.BlockPointers())(t)), g.DataBlocks)
 	for _, s := range g.Seeks {
 		want := s.Ordinal
 		if want < 0 {

@@ -235,9 +235,7 @@ func TestFootersOfOtherTypesAreUnsupported(t *testing.T) {
 			Compression: schema.NoCompression}, 3)
 		footer.DataType = &typ
 		r := &Reader{src: &block.Memory{}}
-		if err := r.takeFooter(footer); !errors.Is(err, fault.ErrUnsupported) {
-			t.Errorf("type %d: %v", typ, err)
-		}
+		must.Fail(t, r.takeFooter(footer), fault.ErrUnsupported, typ)
 	}
 }
 
@@ -454,9 +452,7 @@ func TestCodesBeyondTheDictionaryAreReported(t *testing.T) {
 	r = open(t, b.finish(o, 4, root, BlockPointer{}, dict), nil)
 	p = &batch.Predicate{Type: schema.String, Op: batch.Eq, Values: [][]byte{[]byte("b")}}
 	sel.SetRange(0, 4)
-	if _, err := r.NewColumnReader().Select(0, 4, p, sel); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("select: %v", err)
-	}
+	must.Fail(t, must.Err(r.NewColumnReader().Select(0, 4, p, sel)), fault.ErrCorrupt)
 }
 
 // Max is above all values if it was rounded up, so no value equals it.
@@ -473,9 +469,7 @@ func TestZoneMapWithRoundedMaximum(t *testing.T) {
 	for op, want := range map[batch.Operator]bool{batch.Eq: false, batch.Ge: false, batch.Gt: false,
 		batch.Lt: true, batch.Ne: true, batch.InFilter: true} {
 		p := &batch.Predicate{Type: schema.Binary, Op: op, Values: [][]byte{rounded}}
-		if m.MayMatch(0, p) != want {
-			t.Errorf("%v the rounded maximum: %v", op, !want)
-		}
+		must.Equal(t, m.MayMatch(0, p), want, op)
 	}
 	nulls := ZoneEntry{Rows: 3, Nulls: 3}
 	for op := batch.Eq; op <= batch.InFilter; op++ {

@@ -3,7 +3,6 @@ package cfile
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -59,9 +58,7 @@ func randomKeyed(r *rand.Rand, n int) (keys []string, cells [][]byte) {
 }
 
 func TestVisitKeyFindsEachKey(t *testing.T) {
-	if got := AppendKeyed(nil, []byte("ab"), []byte("xyz")); string(got) != "\x02abxyz" {
-		t.Errorf("cell % x", got)
-	}
+	must.Equal(t, string(AppendKeyed(nil, []byte("ab"), []byte("xyz"))), "\x02abxyz")
 	r := seedtest.Rand(t)
 	for _, n := range []int{0, 1, 7, 500} {
 		keys, cells := randomKeyed(r, n)
@@ -95,9 +92,7 @@ func TestVisitKeyNeedsNoOrdinalIndex(t *testing.T) {
 	leaf := slices.IndexFunc(x.nodes, func(p BlockPointer) bool { return p.Offset < f.ordinalRoot.Offset })
 	changeFooter(t, src, func(footer *kudupb.CFileFooterPB) { footer.PosidxInfo.RootBlock = x.nodes[leaf].message() })
 	f = open(t, src, nil)
-	if err := f.Verify(); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("Verify: %v", err)
-	}
+	must.Fail(t, f.Verify(), fault.ErrCorrupt)
 	for i, key := range keys {
 		found := false
 		err := f.VisitKey([]byte(key), func(row batch.Ordinal, _ []byte) error {
@@ -129,15 +124,9 @@ func TestVerifyFindsKeysThatDoNotAscend(t *testing.T) {
 	_, cells := randomKeyed(r, 200)
 	i := 1 + r.IntN(len(cells)-1)
 	cells[i] = slices.Clone(cells[i-1])
-	if err := keyedFile(t, cells).Verify(); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("a key twice: %v", err)
-	}
+	must.Fail(t, keyedFile(t, cells).Verify(), fault.ErrCorrupt)
 	cells[i] = []byte{200} // a length of two bytes, cut
-	if err := keyedFile(t, cells).Verify(); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("a malformed key: %v", err)
-	}
-	_, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.String, Keyed: true})
-	if !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("a column of strings: %v", err)
-	}
+	must.Fail(t, keyedFile(t, cells).Verify(), fault.ErrCorrupt)
+	must.Fail(t, must.Err(NewWriter(&block.Memory{}, WriterOptions{Type: schema.String, Keyed: true})),
+		fault.ErrUnsupported)
 }

@@ -47,16 +47,12 @@ func TestCblocksListsAllOfAFile(t *testing.T) {
 	perLevel := map[int]int{}
 	coded, plain := 0, 0
 	for _, c := range all {
-		if c.Pointer.Offset != end {
-			t.Errorf("%v: %v, the one before ends at %d", c.Kind, c.Pointer, end)
-		}
+		must.Equal(t, end, c.Pointer.Offset, c.Kind, c.Pointer)
 		end = c.Pointer.end()
 		count[c.Kind]++
 		switch c.Kind {
 		case DataCblock:
-			if c.First != rows {
-				t.Errorf("begins with row %d, want %d", c.First, rows)
-			}
+			must.Equal(t, c.First, rows)
 			rows += int64(c.Rows)
 			nulls += c.Nulls
 			if c.Encoding == schema.Plain {
@@ -155,7 +151,5 @@ func TestCblocksReturnsDamageAndCallerErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	src.Bytes[all[0].Pointer.Offset+4] ^= 1
-	if err := r.Cblocks(func(Cblock) error { return nil }); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(t, r.Cblocks(func(Cblock) error { return nil }), fault.ErrCorrupt)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/lineitemtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -63,10 +64,7 @@ func benchWindows(b *testing.B, r *Reader, want *batch.Vector, use func(*batch.V
 	for b.Loop() {
 		cr := r.NewColumnReader()
 		for at := 0; at < want.Len; at += batch.WindowRows {
-			n, err := cr.ReadVector(batch.Ordinal(at), batch.WindowRows, got)
-			if err != nil {
-				b.Fatal(err)
-			}
+			n := must.Get(cr.ReadVector(batch.Ordinal(at), batch.WindowRows, got))(b)
 			use(got)
 			if !bytes.Equal(got.Cell(n-1), want.Cell(at+n-1)) {
 				b.Fatalf("row %d is %x, want %x", at+n-1, got.Cell(n-1), want.Cell(at+n-1))

@@ -51,9 +51,7 @@ func TestAppendRefusesMalformedVectors(t *testing.T) {
 			if err := w.Append(tc.v); !errors.Is(err, fault.ErrSchema) {
 				t.Errorf("Append returned %v, want ErrSchema", err)
 			}
-			if err := w.Finish(); !errors.Is(err, fault.ErrSchema) {
-				t.Errorf("Finish after it returned %v, want ErrSchema", err)
-			}
+			must.Fail(t, w.Finish(), fault.ErrSchema, "Finish after it")
 		})
 	}
 }

@@ -36,9 +36,7 @@ func TestIndexesAreInTheCache(t *testing.T) {
 			if err != nil || !found {
 				t.Fatalf("limit %d: key %d: found %t, %v", limit, i, found, err)
 			}
-			if value, err := f.Cell(batch.Ordinal(i)); err != nil || !bytes.Equal(value, cells[i]) {
-				t.Fatalf("limit %d: row %d: %x, %v", limit, i, value, err)
-			}
+			must.Equal(t, must.Get(f.Cell(batch.Ordinal(i)))(t), cells[i], limit, i)
 		}
 		if used := c.Used(); used > limit || limit == 1<<20 && used < 1000 {
 			t.Errorf("limit %d: %d bytes used", limit, used)
@@ -68,9 +66,7 @@ func TestReadersKeepNothingThatGrows(t *testing.T) {
 			f := must.Get(Open(file, ReaderOptions{Cache: c}))(t)
 			for range 2 * len(cells) {
 				i := r.IntN(len(cells))
-				if got, err := f.Cell(batch.Ordinal(i)); err != nil || !bytes.Equal(got, cells[i]) {
-					t.Fatalf("%v, limit %d: cell %d is %q, %v, want %q", enc, limit, i, got, err, cells[i])
-				}
+				must.Equal(t, must.Get(f.Cell(batch.Ordinal(i)))(t), cells[i], enc, limit, i)
 				if ord, exact, err := f.Seek(cells[i]); int(ord) != i || !exact || err != nil {
 					t.Fatalf("%v, limit %d: cell %d is at %d, %t, %v", enc, limit, i, ord, exact, err)
 				}
@@ -126,9 +122,7 @@ func TestVisitEachReadsTheIndexOnce(t *testing.T) {
 	f := must.Get(Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(100)}))(t)
 	rows, blocks := 0, 0
 	err := f.VisitEach(func(first batch.Ordinal, c Cells) error {
-		if int(first) != rows {
-			t.Errorf("cblock %d begins at row %d, want %d", blocks, first, rows)
-		}
+		must.Equal(t, int(first), rows, blocks)
 		rows, blocks = rows+c.Len(), blocks+1
 		return nil
 	})
@@ -146,18 +140,14 @@ func TestOneReadForTheValueIndex(t *testing.T) {
 	x := must.Get(plain.valueIndex())(t)
 	slices.SortFunc(x.nodes, func(a, b BlockPointer) int { return int(a.Offset - b.Offset) })
 	for i := 1; i < len(x.nodes); i++ {
-		if x.nodes[i].Offset != x.nodes[i-1].end() {
-			t.Errorf("node %d is at %v, the one before it at %v", i, x.nodes[i], x.nodes[i-1])
-		}
+		must.Equal(t, x.nodes[i].Offset, x.nodes[i-1].end(), i, x.nodes[i], x.nodes[i-1])
 	}
 	if len(x.nodes) < 5 || x.blocks[len(x.blocks)-1].end() > x.nodes[0].Offset {
 		t.Fatalf("%d nodes, the first at %v", len(x.nodes), x.nodes[0])
 	}
 	src := &tailed{Memory: file, n: int(file.Size() - x.nodes[0].Offset)}
-	f, err := Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(1 << 20)})
-	if err != nil || src.reads != 0 {
-		t.Fatalf("%d reads to open, %v", src.reads, err)
-	}
+	f := must.Get(Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(1 << 20)}))(t)
+	must.Equal(t, src.reads, 0)
 	for i, key := range keys {
 		if err := f.VisitKey([]byte(key), func(batch.Ordinal, []byte) error { return nil }); err != nil ||
 			src.reads != i+1 {
@@ -190,9 +180,7 @@ func TestLateLeavesAreBounded(t *testing.T) {
 		r.info.Checksums, r.codec = true, compress.None
 		var got []BlockPointer
 		if _, err := r.walkTree(root, func(_ int, key []byte, p BlockPointer) error {
-			if int(key[0]) != len(got) {
-				t.Fatalf("late %d: key %x after %d entries", late, key, len(got))
-			}
+			must.Equal(t, len(got), int(key[0]), late, key)
 			got = append(got, p)
 			return nil
 		}); err != nil || !slices.Equal(got, want) {

@@ -1,7 +1,6 @@
 package cfile
 
 import (
-	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -42,9 +41,7 @@ func TestPresenceAgreesWithBitmap(t *testing.T) {
 		rows := 1 + rng.IntN(5000)
 		bits := randomPresence(rng, rows, 1+rng.IntN(100))
 		p := parsed(t, bits, rows)
-		if int(p.ones) != bits.Count() {
-			t.Fatalf("seed %d: %d ones, want %d", seed, p.ones, bits.Count())
-		}
+		must.Equal(t, int(p.ones), bits.Count(), seed)
 		for range 200 {
 			row := rng.IntN(rows)
 			v, present := p.find(row)
@@ -52,18 +49,14 @@ func TestPresenceAgreesWithBitmap(t *testing.T) {
 				t.Fatalf("seed %d row %d: %d, %v, want %d, %v", seed, row, v, present, bits.CountRange(0, row),
 					bits.Get(row))
 			}
-			if got, want := p.rank(row), bits.CountRange(0, row); got != want {
-				t.Fatalf("seed %d: rank %d of row %d, want %d", seed, got, row, want)
-			}
+			must.Equal(t, p.rank(row), bits.CountRange(0, row), seed, row)
 			n, at := rng.IntN(rows-row+1), rng.IntN(200)
 			got := batch.MakeBitmap(at + n + 70)
 			got.SetRange(0, at+n+70)
 			p.clearNulls(got, at, row, n)
 			for i := range at + n + 70 {
 				want := i < at || i >= at+n || bits.Get(row+i-at)
-				if got.Get(i) != want {
-					t.Fatalf("seed %d: bit %d is %v after rows [%d,%d) went to %d", seed, i, got.Get(i), row, row+n, at)
-				}
+				must.Equal(t, got.Get(i), want, seed, i, row, row+n, at)
 			}
 		}
 	}
@@ -89,9 +82,7 @@ func TestSpreadMovesCellsToTheirRows(t *testing.T) {
 			if bits.Get(i) {
 				want, next = next, next+1
 			}
-			if cells[i] != want {
-				t.Fatalf("seed %d: cell %d is %d, want %d", seed, i, cells[i], want)
-			}
+			must.Equal(t, cells[i], want, seed, i)
 		}
 	}
 }
@@ -184,12 +175,8 @@ func TestMalformedPresenceIsRefused(t *testing.T) {
 		if err == nil {
 			_, err = parsePresence(stream, rows)
 		}
-		if !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		must.Fail(t, err, fault.ErrCorrupt, c.name)
 	}
 	// A last literal run that was padded to whole groups is valid.
-	if p, err := parsePresence([]byte{5, 0x19, 0}, 6); err != nil || p.ones != 3 {
-		t.Errorf("padded literals: %+v, %v", p, err)
-	}
+	must.Equal(t, must.Get(parsePresence([]byte{5, 0x19, 0}, 6))(t).ones, 3)
 }

@@ -38,9 +38,7 @@ func TestSeekWithoutKeysInMemory(t *testing.T) {
 	for _, limit := range []int{1 << 30, 1, 500} {
 		r := open(t, src, nil)
 		r.keyLimitForTest = limit
-		if x, err := r.valueIndex(); err != nil || (x.leaves == nil) != (limit == 1<<30) {
-			t.Fatalf("limit %d: %d leaves, %v", limit, len(x.leaves), err)
-		}
+		must.Equal(t, must.Get(r.valueIndex())(t).leaves == nil, limit == 1<<30, limit)
 		checkSeeks(t, rand.New(rand.NewPCG(41, 1)), r, cells)
 		for i := 0; i < len(cells); i += 17 {
 			for _, key := range [][]byte{cells[i], append(slices.Clone(cells[i]), 0), cells[i][:len(cells[i])-1]} {
@@ -69,12 +67,8 @@ func TestSeekNeedsAValueIndex(t *testing.T) {
 
 func TestFileWithoutIndexesIsRefused(t *testing.T) {
 	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8}, vectorOf(schema.Int8, [][]byte{{1}})), nil)
-	if _, err := r.Cell(0); !errors.Is(err, fault.ErrUnsupported) {
-		t.Error(err)
-	}
-	if err := r.Verify(); !errors.Is(err, fault.ErrUnsupported) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(r.Cell(0)), fault.ErrUnsupported)
+	must.Fail(t, r.Verify(), fault.ErrUnsupported)
 }
 
 // A window may begin and end at any row. Windows after the last row are empty, not an error.
@@ -120,9 +114,7 @@ func TestReadBackwardReversesReadVector(t *testing.T) {
 					}
 				}
 			}
-			if (handledCount > 0) != (enc != schema.Prefix) {
-				t.Errorf("%v: %d reads", enc, handledCount)
-			}
+			must.Equal(t, handledCount > 0, enc != schema.Prefix, enc, handledCount)
 			if handled, err := c.ReadBackward(2900, 101, got); handled || err != nil {
 				t.Errorf("%v: a read past the end: %t, %v", enc, handled, err)
 			}
@@ -168,9 +160,7 @@ func TestTransientReaderReusesItsMemory(t *testing.T) {
 	v := &batch.Vector{Type: schema.Binary}
 	at := batch.Ordinal(0)
 	read := func() {
-		if n, err := cr.ReadVector(at, batch.WindowRows, v); n != batch.WindowRows || err != nil {
-			t.Fatal(n, err)
-		}
+		must.Equal(t, must.Get(cr.ReadVector(at, batch.WindowRows, v))(t), batch.WindowRows)
 		at += batch.WindowRows
 	}
 	read()
@@ -233,13 +223,9 @@ func TestSourcesWithoutIDAreNotCached(t *testing.T) {
 		src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true},
 			vectorOf(schema.Int8, [][]byte{{byte(i)}}))
 		src.Number = 0
-		if cell, err := open(t, src, keep).Cell(0); err != nil || cell[0] != byte(i) {
-			t.Errorf("file %d: %v, %v", i, cell, err)
-		}
+		must.Equal(t, must.Get(open(t, src, keep).Cell(0))(t)[0], byte(i), i)
 	}
-	if keep.Used() != 0 {
-		t.Error("a source with ID 0 was cached")
-	}
+	must.Equal(t, keep.Used(), 0, "a source with ID 0 was cached")
 }
 
 // Verify finds damage that occurs after the reader has loaded everything.
@@ -256,9 +242,7 @@ func TestVerifyReadsFromTheSource(t *testing.T) {
 	for _, p := range []BlockPointer{r.ordinalRoot, r.valueRoot, r.dictPointer, r.zonePointer, {Offset: 0},
 		{Offset: r.size - 1}} {
 		src.Bytes[p.Offset] ^= 1
-		if err := checks(); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("byte %d: %v", p.Offset, err)
-		}
+		must.Fail(t, checks(), fault.ErrCorrupt, p.Offset)
 		src.Bytes[p.Offset] ^= 1
 	}
 }
@@ -328,10 +312,8 @@ func TestParsedBlocksAreFoundByKey(t *testing.T) {
 		var all [][]byte
 		var blocks []parsedCells
 		for i := range n {
-			b, err := cellsOf(r, i)
-			if err != nil || b.first != len(all) {
-				t.Fatalf("cblock %d begins with cell %d, want %d: %v", i, b.first, len(all), err)
-			}
+			b := must.Get(cellsOf(r, i))(t)
+			must.Equal(t, b.first, len(all), i)
 			blocks, all = append(blocks, b), append(all, b.cells...)
 			single, err := singleCells(r, i)
 			if err != nil || !slices.EqualFunc(single, b.cells, bytes.Equal) {
@@ -440,9 +422,7 @@ func TestFindBlockInRawFiles(t *testing.T) {
 		if keep.Used() == 0 {
 			t.Error("nothing cached")
 		}
-		if err := r.Verify(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, r.Verify())
 	}
 }
 

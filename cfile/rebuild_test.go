@@ -136,9 +136,7 @@ func (f *rebuiltFile) check(t *testing.T, rng *rand.Rand) {
 	for range seedtest.Rounds(20, 4) {
 		i := rng.IntN(len(f.data))
 		at := f.data[i].Offset + rng.Int64N(int64(f.data[i].Size))
-		if lost, want := f.damaged(t, "data", at), f.rows(t, i); lost != want {
-			t.Errorf("data cblock %d of %d: %d rows cannot be read, want %d", i, len(f.data), lost, want)
-		}
+		must.Equal(t, f.damaged(t, "data", at), f.rows(t, i), i, len(f.data))
 		before := 0
 		for k := range i {
 			before += f.rows(t, k)
@@ -210,12 +208,8 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 		return r
 	}
 	end := int64(len(src.Bytes))
-	if r := open(end - 1); r.Rows() != int64(len(cells)) {
-		t.Errorf("without the footer: %d rows, want %d", r.Rows(), len(cells))
-	}
-	if r := open(r.valueRoot.Offset); r.Rows() != int64(len(cells)) {
-		t.Errorf("without the index: %d rows, want %d", r.Rows(), len(cells))
-	}
+	must.Equal(t, open(end-1).Rows(), int64(len(cells)), "without the footer")
+	must.Equal(t, open(r.valueRoot.Offset).Rows(), int64(len(cells)), "without the index")
 	for _, at := range []int64{r.valueRoot.Offset, data[len(data)-1].Offset, data[len(data)-10].Offset,
 		data[1].Offset} {
 		r := open(end-1, at)
@@ -231,15 +225,14 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 // A file in which every fourth place could be the end of a cblock, by its checksum, takes no longer
 // than another.
 func TestManyRightChecksumsAreNotAllTried(t *testing.T) {
-	b, err := appendHeader(nil, nil, true)
-	must.Do(t, err)
+	b := must.Get(appendHeader(nil, nil, true))(t)
 	start := len(b)
 	b = append(b, 1, 2, 3, 4)
 	for len(b) < 1<<20 {
 		b = appendCRC(b, start)
 	}
 	src := &countingSource{Source: &block.Memory{Bytes: b}}
-	_, err = OpenDamaged(src, ReaderOptions{}, Known{Type: schema.Int64, Rows: 100})
+	_, err := OpenDamaged(src, ReaderOptions{}, Known{Type: schema.Int64, Rows: 100})
 	if !errors.Is(err, fault.ErrCorrupt) || src.reads.Load() > 2000 {
 		t.Errorf("%d reads, %v", src.reads.Load(), err)
 	}

@@ -232,13 +232,9 @@ func TestZoneMapOfNaNsOnly(t *testing.T) {
 		if op <= batch.Ge {
 			p.Values = [][]byte{one}
 		}
-		if z.MayMatch(0, p) != want {
-			t.Errorf("%v: %v", op, !want)
-		}
+		must.Equal(t, z.MayMatch(0, p), want, op)
 	}
-	if err := r.Verify(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, r.Verify())
 }
 
 // Rows that the zone map excludes are not read.
@@ -274,11 +270,7 @@ func TestZoneBoundsAreExtremes(t *testing.T) {
 			}
 		}
 		lo, hi := extremeStrings(cells)
-		if want := cut(slices.MinFunc(cells, bytes.Compare)); !bytes.Equal(lo, want) {
-			t.Fatalf("the least of %x is %x, want %x", cells, lo, want)
-		}
-		if want := cut(slices.MaxFunc(cells, bytes.Compare)); !bytes.Equal(hi, want) {
-			t.Fatalf("the greatest of %x is %x, want %x", cells, hi, want)
-		}
+		must.Equal(t, lo, cut(slices.MinFunc(cells, bytes.Compare)), cells)
+		must.Equal(t, hi, cut(slices.MaxFunc(cells, bytes.Compare)), cells)
 	}
 }

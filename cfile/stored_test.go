@@ -37,9 +37,7 @@ func TestStoredBlocksHaveTheSameCells(t *testing.T) {
 		}
 	}
 	for _, enc := range allEncodings {
-		if (taken[enc] == 0) != (enc == schema.Prefix) {
-			t.Errorf("%v: %d cblocks taken", enc, taken[enc])
-		}
+		must.Equal(t, taken[enc] == 0, enc == schema.Prefix, enc, taken[enc])
 	}
 }
 
@@ -68,9 +66,7 @@ func appendFiles(t *testing.T, rng *rand.Rand, o WriterOptions) (taken int) {
 	must.Do(t, w.Finish())
 	r := open(t, out, nil)
 	checkCells(t, r, cells, 1000)
-	if err := r.Verify(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, r.Verify())
 	return taken
 }
 
@@ -140,9 +136,7 @@ func TestStoredCodesNeedTheSameDictionary(t *testing.T) {
 		must.Do(t, w.Append(vectorOf(o.Type, test.before)))
 		r := open(t, writeSteps(t, rng, o, test.cells), nil)
 		b := must.Get(r.Stored(0))(t)
-		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
-			t.Errorf("%s: taken %v, %v", test.name, taken, err)
-		}
+		must.Equal(t, must.Get(w.AppendStored(b))(t), test.taken, test.name)
 		b.Release()
 		if to.ValueIndex {
 			continue // the cells below do not ascend
@@ -176,9 +170,7 @@ func TestStoredPlainBlocksGetCodes(t *testing.T) {
 		}
 		must.Do(t, err)
 		b := must.Get(r.Stored(0))(t)
-		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
-			t.Errorf("%s: taken %v, %v", test.name, taken, err)
-		}
+		must.Equal(t, must.Get(w.AppendStored(b))(t), test.taken, test.name)
 		b.Release()
 	}
 }
@@ -202,9 +194,7 @@ func TestStoredBlocksHaveUsualSizes(t *testing.T) {
 		r := open(t, writeSteps(t, rng, from, randomCells(rng, o.Type, test.rows, 0)), nil)
 		w := must.Get(NewWriter(&block.Memory{Number: 18}, to))(t)
 		b := must.Get(r.Stored(0))(t)
-		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
-			t.Errorf("%+v: taken %v, %v", test, taken, err)
-		}
+		must.Equal(t, must.Get(w.AppendStored(b))(t), test.taken, test)
 		b.Release()
 	}
 }
@@ -213,9 +203,7 @@ func TestStoredFindsDamage(t *testing.T) {
 	src := writeSteps(t, seedtest.Rand(t), WriterOptions{Type: schema.Int64, PositionalIndex: true},
 		randomCells(seedtest.Rand(t), schema.Int64, 9000, 0))
 	src.Bytes[1000] ^= 1
-	if _, err := open(t, src, nil).Stored(0); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("%v, want ErrCorrupt", err)
-	}
+	must.Fail(t, must.Err(open(t, src, nil).Stored(0)), fault.ErrCorrupt)
 }
 
 // otherWords writes a dictionary of other words.

@@ -2,7 +2,6 @@ package cfile
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -75,19 +74,13 @@ func TestOpenWithoutHeader(t *testing.T) {
 		HeaderMetadata: []Pair{{"a", []byte("b")}}}
 	file := writeAll(t, o, vectorOf(schema.String, cells))
 	src := &tailed{Memory: file, n: len(file.Bytes) / 2}
-	r, err := Open(src, ReaderOptions{NoHeader: true})
-	if err != nil || src.reads != 0 {
-		t.Fatalf("%d reads, %v", src.reads, err)
-	}
+	r := must.Get(Open(src, ReaderOptions{NoHeader: true}))(t)
+	must.Equal(t, src.reads, 0)
 	if _, ok := r.Metadata("a"); ok {
 		t.Error("there is a pair of the header")
 	}
 	must.Do(t, r.Verify())
 	file.Bytes[preludeLen]++
-	if _, err := r.Cell(5); err != nil {
-		t.Error(err)
-	}
-	if err := r.Verify(); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("Verify with a damaged header: %v", err)
-	}
+	must.Get(r.Cell(5))(t)
+	must.Fail(t, r.Verify(), fault.ErrCorrupt, "Verify with a damaged header")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
 )
@@ -43,9 +44,7 @@ func TestFindAgreesWithLinearSearch(t *testing.T) {
 					want = i
 				}
 			}
-			if got, err := r.find(x, probe); got != want || err != nil {
-				t.Fatalf("probe %q in %q: %d, %v, want %d", probe, keys, got, err, want)
-			}
+			must.Equal(t, must.Get(r.find(x, probe))(t), want, probe, keys)
 		}
 	}
 }

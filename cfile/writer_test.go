@@ -92,9 +92,7 @@ func writeSteps(t testing.TB, rng *rand.Rand, o WriterOptions, cells [][]byte) *
 		must.Do(t, w.appendRange(v, from, to))
 		from = to
 	}
-	if w.Rows() != int64(len(cells)) {
-		t.Fatalf("Rows returns %d, want %d", w.Rows(), len(cells))
-	}
+	must.Equal(t, w.Rows(), int64(len(cells)))
 	must.Do(t, w.Finish())
 	if w.Bytes() != int64(len(out.Bytes)) {
 		t.Fatalf("Bytes returns %d, wrote %d", w.Bytes(), len(out.Bytes))
@@ -171,10 +169,8 @@ func checkRandomReads(t *testing.T, rng *rand.Rand, r *Reader, cells [][]byte) {
 	v := &batch.Vector{Type: r.Info().Type}
 	for range 20 {
 		at, n := rng.IntN(len(cells)), 1+rng.IntN(600)
-		got, err := c.ReadVector(batch.Ordinal(at), n, v)
-		if err != nil || got != min(n, len(cells)-at) {
-			t.Fatalf("rows from %d: %d, %v", at, got, err)
-		}
+		got := must.Get(c.ReadVector(batch.Ordinal(at), n, v))(t)
+		must.Equal(t, got, min(n, len(cells)-at), at)
 		for i := range got {
 			if cell := v.Cell(i); !bytes.Equal(cell, cells[at+i]) || (cell == nil) != (cells[at+i] == nil) {
 				t.Fatalf("row %d: %x, want %x", at+i, cell, cells[at+i])
@@ -218,9 +214,7 @@ func TestWriterAcceptsDictionaryForm(t *testing.T) {
 	if v.Dict == nil {
 		t.Fatal("vector is not in dictionary form")
 	}
-	if again := writeAll(t, o, v); !bytes.Equal(again.Bytes, src.Bytes) {
-		t.Errorf("%d bytes, want %d", len(again.Bytes), len(src.Bytes))
-	}
+	must.Equal(t, writeAll(t, o, v).Bytes, src.Bytes)
 }
 
 // Cblocks after the dictionary is full are plain; a window over both kinds is read as byte strings.
@@ -258,9 +252,7 @@ func TestCblocksBeginAtWindows(t *testing.T) {
 			t.Fatal(typ, x, err)
 		}
 		for i, first := range x.first {
-			if first%batch.WindowRows != 0 {
-				t.Errorf("%v: cblock %d begins with row %d", typ, i, first)
-			}
+			must.Equal(t, first%batch.WindowRows, 0, typ, i, first)
 		}
 	}
 }
@@ -269,18 +261,12 @@ func TestLongRunsAreSplit(t *testing.T) {
 	v := &batch.Vector{Type: schema.Bool}
 	v.Fill(3<<20, []byte{1})
 	r := open(t, writeAll(t, WriterOptions{Type: schema.Bool, PositionalIndex: true}, v), nil)
-	if blocks, err := r.BlockPointers(); err != nil || len(blocks) != 3 {
-		t.Errorf("%d cblocks, %v", len(blocks), err)
-	}
+	must.Equal(t, len(must.Get(r.BlockPointers())(t)), 3)
 	v.Fill(3<<20, nil)
 	r = open(t, writeAll(t, WriterOptions{Type: schema.Int64, Nullable: true, PositionalIndex: true},
 		&batch.Vector{Type: schema.Int64, Len: v.Len, Data: make([]byte, 8*v.Len), Present: v.Present}), nil)
-	if blocks, err := r.BlockPointers(); err != nil || len(blocks) != 3 {
-		t.Errorf("%d cblocks of NULLs, %v", len(blocks), err)
-	}
-	if err := r.Verify(); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, len(must.Get(r.BlockPointers())(t)), 3)
+	must.Do(t, r.Verify())
 }
 
 func TestWriterRefusesInvalidOptions(t *testing.T) {
@@ -305,9 +291,7 @@ func TestWriterRefusesInvalidOptions(t *testing.T) {
 
 func TestWriterRefusesNullsIfNotNullable(t *testing.T) {
 	w := must.Get(NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true}))(t)
-	if err := w.Append(vectorOf(schema.Int8, [][]byte{{1}, nil})); !errors.Is(err, fault.ErrSchema) {
-		t.Fatal(err)
-	}
+	must.Fail(t, w.Append(vectorOf(schema.Int8, [][]byte{{1}, nil})), fault.ErrSchema)
 	if err := w.Finish(); err == nil {
 		t.Error("Finish succeeded after an error")
 	}
@@ -351,8 +335,6 @@ func TestWriterReturnsSinkErrors(t *testing.T) {
 		if err == nil {
 			err = w.Finish()
 		}
-		if !errors.Is(err, errFull) {
-			t.Fatalf("%d of %d bytes: %v", left, whole, err)
-		}
+		must.Fail(t, err, errFull, left, whole)
 	}
 }

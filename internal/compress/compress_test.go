@@ -53,14 +53,10 @@ func fromHex(t testing.TB, s string) []byte {
 
 func TestLookupRefusesUnknownCodecs(t *testing.T) {
 	for n, want := range map[int32]Codec{1: None, 2: Snappy, 3: LZ4, 4: Zlib} {
-		if got, err := Lookup(n); got != want || err != nil {
-			t.Errorf("Lookup(%d) = %v, %v", n, got, err)
-		}
+		must.Equal(t, must.Get(Lookup(n))(t), want, n)
 	}
 	for _, n := range []int32{-1, 0, 5, 999, 257} {
-		if _, err := Lookup(n); !errors.Is(err, fault.ErrUnsupported) {
-			t.Errorf("Lookup(%d): %v", n, err)
-		}
+		must.Fail(t, must.Err(Lookup(n)), fault.ErrUnsupported, n)
 	}
 }
 
@@ -77,9 +73,7 @@ func TestStreamsOfKuduUnpack(t *testing.T) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
-	if got := LZ4CompressChunk(nil, want); !bytes.Equal(got, fromHex(t, "2f 40 00 01 00 ee 50 00 00 00 00 00")) {
-		t.Errorf("lz4 packs to %x", got)
-	}
+	must.Equal(t, LZ4CompressChunk(nil, want), fromHex(t, "2f 40 00 01 00 ee 50 00 00 00 00 00"))
 }
 
 // CompressHard finds more than Compress, and obeys the rules for the end of an LZ4 block.
@@ -169,9 +163,7 @@ func TestDecompressWantsTheExactLength(t *testing.T) {
 				"bytes after": c.Decompress(make([]byte, len(src)), append(bytes.Clone(packed), 0)),
 			}
 			for what, err := range bad {
-				if !errors.Is(err, fault.ErrCorrupt) {
-					t.Errorf("%v: %s: %v (input %x)", c, what, err, packed)
-				}
+				must.Fail(t, err, fault.ErrCorrupt, c, what, packed)
 			}
 		}
 	}
@@ -184,20 +176,14 @@ func TestEmptyBuffersHaveAStream(t *testing.T) {
 			t.Errorf("%v: %x: %v", c, packed, err)
 		}
 		if c != None {
-			if err := c.Decompress(nil, nil); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("%v: no stream at all was read: %v", c, err)
-			}
+			must.Fail(t, c.Decompress(nil, nil), fault.ErrCorrupt, c)
 		}
 	}
 }
 
 func TestUnknownCodecIsRefused(t *testing.T) {
-	if _, err := Codec(0).Compress(nil, nil); !errors.Is(err, fault.ErrUnsupported) {
-		t.Error(err)
-	}
-	if err := Codec(9).Decompress(nil, nil); !errors.Is(err, fault.ErrUnsupported) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(Codec(0).Compress(nil, nil)), fault.ErrUnsupported)
+	must.Fail(t, Codec(9).Decompress(nil, nil), fault.ErrUnsupported)
 }
 
 // A copy from offset 0 means "the last offset again" to some decoders, and nothing to Kudu's.
@@ -206,9 +192,7 @@ func TestSnappyRefusesExtensions(t *testing.T) {
 	stream := s2.EncodeBetter(nil, src)
 	dst := make([]byte, len(src))
 	must.Get(s2.Decode(dst, stream))(t)
-	if err := Snappy.Decompress(dst, stream); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("an extended stream was read: %v", err)
-	}
+	must.Fail(t, Snappy.Decompress(dst, stream), fault.ErrCorrupt, "an extended stream was read")
 	if !SnappyRepeats(stream) {
 		t.Error("an extended stream has no repeat")
 	}
@@ -234,9 +218,7 @@ func TestLiteralBlockIsAnLZ4Block(t *testing.T) {
 			t.Errorf("%d bytes do not come back: %v", n, err)
 		}
 	}
-	if got := AppendLZ4Sequence(nil, []byte("ab"), 0, 0); !bytes.Equal(got, fromHex(t, "20 61 62")) {
-		t.Errorf("two bytes give %x", got)
-	}
+	must.Equal(t, AppendLZ4Sequence(nil, []byte("ab"), 0, 0), fromHex(t, "20 61 62"), "two bytes")
 	if got := AppendLZ4Sequence(nil, make([]byte, 15), 0, 0); !bytes.HasPrefix(got, fromHex(t, "f0 00")) {
 		t.Errorf("15 bytes give %x", got)
 	}
@@ -246,9 +228,7 @@ func TestLiteralBlockIsAnLZ4Block(t *testing.T) {
 // malformed ones are refused.
 func TestLZ4SequencesAreParsedAndWritten(t *testing.T) {
 	zeros := AppendLZ4Sequence(AppendLZ4Sequence(nil, make([]byte, 1), 1, 14), make([]byte, 5), 0, 0)
-	if want := fromHex(t, "1a 00 01 00 50 00 00 00 00 00"); !bytes.Equal(zeros, want) {
-		t.Errorf("20 zeros are %x, want %x", zeros, want)
-	}
+	must.Equal(t, zeros, fromHex(t, "1a 00 01 00 50 00 00 00 00 00"))
 	parse := func(block []byte) (again []byte, ok bool) {
 		for at := 0; ; {
 			s, ok := ParseLZ4Sequence(block, at)
@@ -318,10 +298,7 @@ func TestCallsDoNotAllocate(t *testing.T) {
 	for _, c := range codecs {
 		buf := make([]byte, 0, 2*len(src)+100)
 		dst := make([]byte, len(src))
-		packed, err := c.Compress(nil, src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		packed := must.Get(c.Compress(nil, src))(t)
 		allowed := 0.0
 		if c == Zlib {
 			allowed = 1 // the checksum's state, which the library makes for each stream
@@ -355,9 +332,7 @@ func FuzzDecompressNeverPanics(f *testing.F) {
 			t.Errorf("%v: %d bytes came out of %d", c, size, len(src))
 		}
 		for _, g := range guard {
-			if g != 0xa5 {
-				t.Fatalf("%v wrote past dst", c)
-			}
+			must.Equal(t, g, 0xa5, c)
 		}
 	})
 }
@@ -366,16 +341,11 @@ func BenchmarkDecompress(b *testing.B) {
 	src := sample(rand.New(rand.NewPCG(1, 2)), 256<<10)
 	for _, c := range codecs {
 		b.Run(fmt.Sprintf("codec=%v", c), func(b *testing.B) {
-			packed, err := c.Compress(nil, src)
-			if err != nil {
-				b.Fatal(err)
-			}
+			packed := must.Get(c.Compress(nil, src))(b)
 			dst := make([]byte, len(src))
 			b.SetBytes(int64(len(src)))
 			for b.Loop() {
-				if err := c.Decompress(dst, packed); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, c.Decompress(dst, packed))
 			}
 			if !bytes.Equal(dst, src) {
 				b.Fatal("the unpacked bytes differ from the packed ones")
@@ -388,13 +358,9 @@ func BenchmarkDecompress(b *testing.B) {
 func TestLZ4UnpacksNothingOnlyFromAnEmptyBlock(t *testing.T) {
 	literals := append([]byte{0x50}, bytes.Repeat([]byte{0x41}, 40)...)
 	for _, dst := range [][]byte{nil, {}} {
-		if err := LZ4DecompressExact(dst, []byte{0}); err != nil {
-			t.Errorf("an empty block: %v", err)
-		}
+		must.Do(t, LZ4DecompressExact(dst, []byte{0}))
 		for _, src := range [][]byte{nil, literals, literals[:2], {0, 0}} {
-			if err := LZ4DecompressExact(dst, src); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("LZ4DecompressExact(%d bytes) into nothing = %v, want ErrCorrupt", len(src), err)
-			}
+			must.Fail(t, LZ4DecompressExact(dst, src), fault.ErrCorrupt, len(src))
 		}
 	}
 }

@@ -86,13 +86,10 @@ func TestInflateUnpacksWhatTheStandardLibraryPacks(t *testing.T) {
 				if n == 0 {
 					continue
 				}
-				if _, err := inflate(got[:n-1], packed); !errors.Is(err, errInflateLonger) {
-					t.Fatalf("kind %d, %d bytes, level %d: one byte less: %v", kind, n, level, err)
-				}
+				must.Fail(t, must.Err(inflate(got[:n-1], packed)), errInflateLonger, kind, n, level)
 				for range 10 {
-					if _, err := inflate(got, packed[:r.IntN(len(packed))]); !errors.Is(err, fault.ErrCorrupt) {
-						t.Fatalf("kind %d, %d bytes, level %d: cut off: %v", kind, n, level, err)
-					}
+					must.Fail(t, must.Err(inflate(got, packed[:r.IntN(len(packed))])),
+						fault.ErrCorrupt, kind, n, level)
 				}
 			}
 		}
@@ -112,9 +109,7 @@ func compareInflate(t *testing.T, packed []byte, n int) {
 	}
 	got := make([]byte, len(want))
 	rest, err := inflate(got, packed)
-	if (err == nil) != (wantErr == nil) {
-		t.Fatalf("%d bytes: %v, the standard library: %v", len(want), err, wantErr)
-	}
+	must.Equal(t, err == nil, wantErr == nil, len(want), err, wantErr)
 	if err == nil && (!bytes.Equal(got, want) || len(rest) != in.Len()) {
 		t.Fatalf("%d bytes: differ, or %d bytes left, the standard library leaves %d", len(want), len(rest), in.Len())
 	}
@@ -124,9 +119,7 @@ func compareInflate(t *testing.T, packed []byte, n int) {
 	b := make([]byte, n+1)
 	b[n] = 0xa5
 	_, err = inflate(b[:n], packed)
-	if b[n] != 0xa5 {
-		t.Fatalf("%d bytes: written after the end", n)
-	}
+	must.Equal(t, b[n], 0xa5, n)
 	if wantErr == nil && n < len(want) && !errors.Is(err, errInflateLonger) {
 		t.Fatalf("%d of %d bytes: %v", n, len(want), err)
 	}
@@ -173,9 +166,7 @@ func TestGunzipAllocatesNothing(t *testing.T) {
 	w.Close()
 	got := make([]byte, len(text))
 	if n := testing.AllocsPerRun(20, func() {
-		if err := Gunzip(got, b.Bytes()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Gunzip(got, b.Bytes()))
 	}); n > 0 || !bytes.Equal(got, text) {
 		t.Errorf("%v allocations for %d bytes", n, len(text))
 	}
@@ -193,28 +184,20 @@ func TestGunzipReadsHeadersOfMembers(t *testing.T) {
 		t.Fatalf("%q, %v", got, err)
 	}
 	for at := range member {
-		if err := Gunzip(got, member[:at]); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("the first %d bytes: %v", at, err)
-		}
+		must.Fail(t, Gunzip(got, member[:at]), fault.ErrCorrupt, at)
 	}
-	if err := Gunzip(got, append(member, 0)); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("a byte after the member: %v", err)
-	}
+	must.Fail(t, Gunzip(got, append(member, 0)), fault.ErrCorrupt, "a byte after the member")
 	for _, at := range []int{0, 1, 2, len(member) - 8, len(member) - 1} {
 		b := bytes.Clone(member)
 		b[at] ^= 1
-		if err := Gunzip(got, b); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("a bit of byte %d changed: %v", at, err)
-		}
+		must.Fail(t, Gunzip(got, b), fault.ErrCorrupt, at)
 	}
 	// The standard library reads checksums of headers, but does not write them.
 	header := fromHex(t, "1f 8b 08 02  00 00 00 00 00 ff")
 	crc := crc32.ChecksumIEEE(header)
 	for wrong, want := range []error{nil, fault.ErrCorrupt} {
 		member := append(bytes.Clone(header), byte(crc)^byte(wrong), byte(crc>>8))
-		if err := Gunzip(nil, append(member, fromHex(t, "03 00  00 00 00 00  00 00 00 00")...)); !errors.Is(err, want) {
-			t.Errorf("checksum of the header, %d bits wrong: %v", wrong, err)
-		}
+		must.Fail(t, Gunzip(nil, append(member, fromHex(t, "03 00  00 00 00 00  00 00 00 00")...)), want, wrong)
 	}
 }
 
@@ -230,8 +213,6 @@ func TestZlibRefusesForeignStreams(t *testing.T) {
 		"Adler-32 is cut off": "78 9c 03 00 00 00 00",
 		"header is cut off":   "78",
 	} {
-		if err := Zlib.Decompress(nil, fromHex(t, stream)); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.Fail(t, Zlib.Decompress(nil, fromHex(t, stream)), fault.ErrCorrupt, what)
 	}
 }

@@ -36,9 +36,7 @@ func TestArrayPrologueMatchesTheWorkedExample(t *testing.T) {
 	}
 	p.Reset()
 	p.AddNulls(5)
-	if got, want := p.Finish(nil), unhex(t, "00 05 00 03 0a 00 00 02 0a 00"); !bytes.Equal(got, want) {
-		t.Errorf("five NULLs: % x, want % x", got, want)
-	}
+	must.Equal(t, p.Finish(nil), unhex(t, "00 05 00 03 0a 00 00 02 0a 00"))
 }
 
 // AppendAll puts all elements of one array into one payload even if they exceed BlockBytes. The
@@ -72,13 +70,8 @@ func TestAppendAllExceedsBlockBytes(t *testing.T) {
 			p := pair
 			p.Payload = b.Finish(nil, 5)
 			if d, ok := b.(DictionaryBuilder); ok {
-				var err error
-				if p.Dict, err = ParseDictionary(d.FinishDictionary(nil)); err != nil {
-					t.Fatal(err)
-				}
-				if d.Words() != len(cells) {
-					t.Errorf("%d words of %d", d.Words(), len(cells))
-				}
+				p.Dict = must.Get(ParseDictionary(d.FinishDictionary(nil)))(t)
+				must.Equal(t, d.Words(), len(cells))
 			}
 			block := must.Get(Parse(p))(t)
 			must.Do(t, checkBlock(block, pair.Type, batch.Ordinal(5), cells, r))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -84,14 +85,9 @@ func BenchmarkCodec(b *testing.B) {
 		b.Run("decode/"+name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				block, err := Parse(p)
-				if err != nil {
-					b.Fatal(err)
-				}
+				block := must.Get(Parse(p))(b)
 				for from := 0; from < n; from += batch.WindowRows {
-					if err := block.Decode(from, batch.WindowRows, out, 0); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, block.Decode(from, batch.WindowRows, out, 0))
 				}
 				sum = crc32.ChecksumIEEE(out.Cell(batch.WindowRows - 1))
 			}
@@ -115,16 +111,12 @@ func reportValues(b *testing.B, n int) {
 // benchSelect searches for a cell that occurs.
 func benchSelect(b *testing.B, p Params, n int, cell []byte) {
 	test := &batch.Predicate{Type: p.Type, Op: batch.Eq, Values: [][]byte{cell}}
-	if err := test.Prepare(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, test.Prepare())
 	v, sel := batch.NewVector(p.Type, batch.WindowRows), batch.MakeBitmap(batch.WindowRows)
 	found, handled := 0, false
 	for b.Loop() {
 		block, err := Parse(p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		found = 0
 		for from := 0; from < n; from += batch.WindowRows {
 			sel.SetRange(0, batch.WindowRows)
@@ -132,9 +124,7 @@ func benchSelect(b *testing.B, p Params, n int, cell []byte) {
 				err = block.Decode(from, batch.WindowRows, v, 0)
 				test.Eval(v, sel)
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			found += sel.Count()
 		}
 	}
@@ -148,14 +138,9 @@ func benchSelect(b *testing.B, p Params, n int, cell []byte) {
 func benchCodes(b *testing.B, p Params, n int) {
 	codes, seen := make([]uint32, batch.WindowRows), uint32(0)
 	for b.Loop() {
-		block, err := Parse(p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		block := must.Get(Parse(p))(b)
 		for from := 0; from < n; from += batch.WindowRows {
-			if err := block.(CodeBlock).Codes(from, batch.WindowRows, codes); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, block.(CodeBlock).Codes(from, batch.WindowRows, codes))
 			seen |= codes[7]
 		}
 	}
@@ -175,10 +160,7 @@ func BenchmarkSeek(b *testing.B) {
 	w := mustBuilder(b, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 4096})
 	payloads, counts, _ := buildAll(w, schema.Binary, cells, 100)
 	p := Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: payloads[0]}
-	block, err := Parse(p)
-	if err != nil {
-		b.Fatal(err)
-	}
+	block := must.Get(Parse(p))(b)
 	i := 0
 	for _, parsed := range []bool{true, false} {
 		b.Run(fmt.Sprintf("parsed=%v", parsed), func(b *testing.B) {

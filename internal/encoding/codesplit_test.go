@@ -1,7 +1,6 @@
 package encoding
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -45,9 +44,7 @@ func checkCodeSplit(t *testing.T, x *CodeSplit, block Block, dict *batch.Diction
 			if i >= at && i < at+n {
 				want = want && words[from+i-at] == dict.Words[c][0]
 			}
-			if part.Get(i) != want {
-				t.Fatalf("word %d of values [%d,%d), bit %d from bit %d on: %v", c, from, from+n, i, at, !want)
-			}
+			must.Equal(t, part.Get(i), want, c, from, from+n, i, at)
 		}
 	}
 }
@@ -87,9 +84,8 @@ func TestCodeSplitRefusesOtherBlocks(t *testing.T) {
 		t.Errorf("too few parts: %v, %v", ok, err)
 	}
 	block.(*dictBlock).dict = &batch.Dictionary{Words: dict.Words[:5]}
-	if _, err := x.Split(block, 0, len(words), parts[:5], 0); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("codes beyond the dictionary: %v", err)
-	}
+	must.Fail(t, must.Err(x.Split(block, 0, len(words), parts[:5], 0)),
+		fault.ErrCorrupt, "codes beyond the dictionary")
 	numbers, _ := smallIntegers(t, schema.Int32, 20, false, func() uint64 { return 1 })
 	if ok, err := x.Split(numbers, 0, 20, parts, 0); ok || err != nil {
 		t.Errorf("a block without codes: %v, %v", ok, err)
@@ -104,9 +100,7 @@ func TestInPlanes(t *testing.T) {
 	rising, _ := smallIntegers(t, schema.Int64, 3000, true, func() uint64 { i++; return i })
 	words, _ := codedWords(t, []byte("abc"))
 	for k, b := range []Block{random, rising, words} {
-		if got, want := InPlanes(b, b.Len()-1), runs && k == 0; got != want {
-			t.Errorf("block %d: %v, want %v", k, got, want)
-		}
+		must.Equal(t, InPlanes(b, b.Len()-1), runs && k == 0, k)
 	}
 }
 

@@ -84,16 +84,12 @@ func TestConsecutiveWindowsDecodeEntriesOnce(t *testing.T) {
 		t.Errorf("%d entries were decoded again", walked)
 	}
 	for i := range values { // after all windows: none may have been overwritten
-		if got := windows[i/window].Cell(i % window); !bytes.Equal(got, v.Cell(i)) {
-			t.Fatalf("value %d is %q, want %q", i, got, v.Cell(i))
-		}
+		must.Equal(t, windows[i/window].Cell(i%window), v.Cell(i), i)
 	}
 	r := seedtest.Rand(t)
 	for range 300 {
 		i := r.IntN(values)
-		if got, err := block.Cell(i); err != nil || !bytes.Equal(got, v.Cell(i)) {
-			t.Fatalf("value %d is %q, %v, want %q", i, got, err, v.Cell(i))
-		}
+		must.Equal(t, must.Get(block.Cell(i))(t), v.Cell(i), i)
 		n := min(values-i, 50)
 		got := batch.NewVector(schema.Binary, n)
 		if err := block.Decode(i, n, got, 0); err != nil || !bytes.Equal(got.Cell(n-1), v.Cell(i+n-1)) {

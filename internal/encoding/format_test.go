@@ -3,13 +3,13 @@ package encoding
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -74,12 +74,8 @@ func TestPayloadsMatchTheWorkedExamples(t *testing.T) {
 	} {
 		for _, exact := range []bool{false, true} {
 			b := mustBuilder(t, BuilderOptions{Type: c.typ, Encoding: c.enc, RestartInterval: c.interval, Exact: exact})
-			if n := b.Append(vectorOf(c.typ, c.cells), 0, len(c.cells)); n != len(c.cells) {
-				t.Fatalf("%s: took %d", c.name, n)
-			}
-			if got, want := b.Finish(nil, c.ord), unhex(t, c.want); !bytes.Equal(got, want) {
-				t.Errorf("%s, exact %v:\n% x, want\n% x", c.name, exact, got, want)
-			}
+			must.Equal(t, b.Append(vectorOf(c.typ, c.cells), 0, len(c.cells)), len(c.cells), c.name)
+			must.Equal(t, b.Finish(nil, c.ord), unhex(t, c.want), c.name, exact)
 		}
 	}
 }
@@ -98,20 +94,14 @@ func TestNullPrologueMatchesTheWorkedExamples(t *testing.T) {
 			}
 		}
 		want := unhex(t, c.want)
-		if got := AppendNullPrologue(nil, len(c.rows), present); !bytes.Equal(got, want) {
-			t.Errorf("%s: % x, want % x", c.rows, got, want)
-		}
+		must.Equal(t, AppendNullPrologue(nil, len(c.rows), present), want, c.rows)
 		rows, got, rest, err := ParseNullPrologue(append(want, 0xaa, 0xbb))
 		if err != nil || rows != len(c.rows) || len(rest) != 2 {
 			t.Fatalf("%s: %d rows, rest % x, %v", c.rows, rows, rest, err)
 		}
-		if got == nil != !strings.Contains(c.rows, "0") {
-			t.Errorf("%s: presence %b", c.rows, got)
-		}
+		must.Equal(t, got == nil, !strings.Contains(c.rows, "0"), c.rows, got)
 		for i := range got {
-			if got[i] != present[i] {
-				t.Errorf("%s: presence %b", c.rows, got)
-			}
+			must.Equal(t, got[i], present[i], c.rows, got)
 		}
 	}
 }
@@ -134,9 +124,7 @@ func TestNullPrologueRoundTrip(t *testing.T) {
 			t.Fatalf("%d rows: %d, %v", rows, n, err)
 		}
 		for i := range rows {
-			if (got == nil || got.Get(i)) != present.Get(i) {
-				t.Fatalf("row %d of %d differs", i, rows)
-			}
+			must.Equal(t, got == nil || got.Get(i), present.Get(i), i, rows)
 		}
 		if present.Count() == rows {
 			all := AppendNullPrologue(nil, rows, nil)
@@ -198,9 +186,7 @@ func TestRunsMatchKudu(t *testing.T) {
 			w.put(v, 1)
 		}
 		want := unhex(t, c.want)
-		if got := w.finish(); !bytes.Equal(got, want) {
-			t.Errorf("%d values of %d bits: % x, want % x", len(c.values), c.width, got, want)
-		}
+		must.Equal(t, string(w.finish()), string(want), c.width)
 		// The same values, with one put for each run of equal values.
 		w.reset(c.width)
 		for i := 0; i < len(c.values); {
@@ -211,9 +197,7 @@ func TestRunsMatchKudu(t *testing.T) {
 			w.put(c.values[i], n)
 			i += n
 		}
-		if got := w.finish(); !bytes.Equal(got, want) {
-			t.Errorf("%d values of %d bits by stretches: % x, want % x", len(c.values), c.width, got, want)
-		}
+		must.Equal(t, string(w.finish()), string(want), c.width)
 	}
 }
 
@@ -221,9 +205,7 @@ func TestRepeatsBeyondTheLongestRunAreSplit(t *testing.T) {
 	var w runWriter
 	w.reset(1)
 	w.put(1, 1<<30+5)
-	if got, want := w.finish(), unhex(t, "fe ff ff ff 07 01 0c 01"); !bytes.Equal(got, want) {
-		t.Errorf("% x, want % x", got, want)
-	}
+	must.Equal(t, w.finish(), unhex(t, "fe ff ff ff 07 01 0c 01"))
 }
 
 // The fallback of cfile spec §6.7: 100 distinct words of 9 bytes in blocks of 512 bytes.
@@ -234,13 +216,9 @@ func TestFullDictionaryFallsBackToPlain(t *testing.T) {
 	}
 	b := mustBuilder(t, BuilderOptions{Type: schema.String, Encoding: schema.Dictionary, BlockBytes: 512})
 	payloads, counts, dict := buildAll(b, schema.String, cells, 1)
-	if fmt.Sprint(counts) != "[47 47 6]" {
-		t.Errorf("values in the payloads: %v, want [47 47 6]", counts)
-	}
+	must.Equal(t, fmt.Sprint(counts), "[47 47 6]", counts)
 	for i, want := range []byte{modeCodes, modePlain, modePlain} {
-		if payloads[i][0] != want {
-			t.Errorf("payload %d in mode %d, want %d", i, payloads[i][0], want)
-		}
+		must.Equal(t, payloads[i][0], want, i)
 	}
 	if d, err := ParseDictionary(dict); err != nil || len(d.Words) != 47 || b.(DictionaryBuilder).Words() != 47 {
 		t.Errorf("dictionary %v, %v", d, err)
@@ -266,9 +244,7 @@ func TestBuilderEncodesDictionaryVectorsLikeByteStrings(t *testing.T) {
 			if !bytes.Equal(b.First(), cells[from]) || !bytes.Equal(b.Last(), cells[from+n-1]) {
 				t.Fatalf("%s: payload %d begins with %q and ends with %q", enc, i, b.First(), b.Last())
 			}
-			if got := b.Finish(nil, batch.Ordinal(from)); !bytes.Equal(got, want[i]) {
-				t.Fatalf("%s: payload %d differs", enc, i)
-			}
+			must.Equal(t, b.Finish(nil, batch.Ordinal(from)), want[i], enc, i)
 			from += n
 			b.Reset()
 		}
@@ -304,12 +280,9 @@ func TestEncodingsThatTypesDoNotAllowAreUnsupported(t *testing.T) {
 		enc schema.Encoding
 	}{{schema.String, schema.RLE}, {schema.Bool, schema.Bitshuffle}, {schema.Int128, schema.RLE},
 		{schema.Int32, schema.Dictionary}, {schema.Uint32, 3}, {18, schema.Plain}} {
-		if _, err := NewBuilder(BuilderOptions{Type: c.typ, Encoding: c.enc}); !errors.Is(err, fault.ErrUnsupported) {
-			t.Errorf("builder for %s %s: %v", c.typ, c.enc, err)
-		}
-		if _, err := Parse(Params{Type: c.typ, Encoding: c.enc, Payload: make([]byte, 64)}); !errors.Is(err,
-			fault.ErrUnsupported) {
-			t.Errorf("block of %s %s: %v", c.typ, c.enc, err)
-		}
+		must.Fail(t, must.Err(NewBuilder(BuilderOptions{Type: c.typ, Encoding: c.enc})),
+			fault.ErrUnsupported, c.typ, c.enc)
+		must.Fail(t, must.Err(Parse(Params{Type: c.typ, Encoding: c.enc, Payload: make([]byte, 64)})),
+			fault.ErrUnsupported, c.typ, c.enc)
 	}
 }

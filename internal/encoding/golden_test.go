@@ -68,9 +68,7 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 					t.Fatalf("%d rows, presence %b", rows, got)
 				}
 				for i := range got {
-					if got[i] != present[i] {
-						t.Fatalf("presence %b, want %b", got, present)
-					}
+					must.Equal(t, got[i], present[i], got, present)
 				}
 				again = AppendNullPrologue(nil, rows, got)
 			}
@@ -88,18 +86,13 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 			if d, ok := w.(*dictBuilder); ok && g.Dictionary == nil {
 				d.mode = modePlain
 			}
-			if n := w.Append(vectorOf(typ, cells), 0, len(cells)); n != len(cells) {
-				t.Fatalf("builder took %d of %d", n, len(cells))
-			}
+			must.Equal(t, w.Append(vectorOf(typ, cells), 0, len(cells)), len(cells))
 			again = w.Finish(again, batch.Ordinal(g.Ordinal))
 			if !bytes.Equal(again, payload) {
 				t.Errorf("written as\n%swant\n%s", hex.Dump(again), hex.Dump(payload))
 			}
 			if g.Layout == "dictionary" {
-				d, err := ParseDictionary(payload)
-				if err != nil || len(d.Words) != len(cells) {
-					t.Fatalf("as a dictionary: %v, %v", d, err)
-				}
+				must.Equal(t, len(must.Get(ParseDictionary(payload))(t).Words), len(cells))
 			}
 			if d, ok := w.(DictionaryBuilder); ok && g.Dictionary != nil {
 				want := unhex(t, strings.Join(corpustest.Lines(t, filepath.Join(dir, g.Name+"-dictionary.hex")), ""))
@@ -138,9 +131,7 @@ func checkGoldenArrays(t *testing.T, g *goldenBlock, typ schema.Type, enc schema
 	if got := w.Finish(prologue, batch.Ordinal(g.Ordinal)); !bytes.Equal(got, payload) {
 		t.Fatalf("written as\n%swant\n%s", hex.Dump(got), hex.Dump(payload))
 	}
-	if p.Cells() != len(g.Values) {
-		t.Errorf("%d cells, want %d", p.Cells(), len(g.Values))
-	}
+	must.Equal(t, p.Cells(), len(g.Values))
 	b := must.Get(Parse(Params{Type: typ, Encoding: enc, Payload: payload[len(prologue):]}))(t)
 	must.Do(t, checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, seedtest.Rand(t)))
 }

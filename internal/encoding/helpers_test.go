@@ -164,10 +164,7 @@ func buildAll(b Builder, typ schema.Type, cells [][]byte, batchLen int) (payload
 
 func mustBuilder(t testing.TB, o BuilderOptions) Builder {
 	t.Helper()
-	b, err := NewBuilder(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(NewBuilder(o))(t)
 	return b
 }
 

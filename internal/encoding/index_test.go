@@ -24,9 +24,7 @@ func smallIntegers(t *testing.T, typ schema.Type, n int, exact bool, next func()
 		}
 		v.SetCell(i, cell[:typ.Width()])
 	}
-	if b.Append(v, 0, n) != n {
-		t.Fatal("a block does not fit all values")
-	}
+	must.Equal(t, b.Append(v, 0, n), n, "a block does not fit all values")
 	block := must.Get(Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: b.Finish(nil, 0)}))(t)
 	return block, values
 }
@@ -58,9 +56,7 @@ func checkIndex(t *testing.T, x *Index, blocks []Block, values [][]uint64, bits 
 		if !sel.Get(i) {
 			want |= 1 << at
 		}
-		if got[i] != uint16(want) {
-			t.Fatalf("index %d of %d from value %d on is %#x, want %#x", i, n, from, got[i], want)
-		}
+		must.Equal(t, got[i], uint16(want), i, n, from, want)
 	}
 }
 

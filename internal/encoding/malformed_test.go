@@ -140,17 +140,11 @@ func TestCodesWithoutDictionaryAreCorrupt(t *testing.T) {
 	b := mustBuilder(t, BuilderOptions{Type: schema.String, Encoding: schema.Dictionary})
 	b.Append(vectorOf(schema.String, stringCells("a")), 0, 1)
 	p := Params{Type: schema.String, Encoding: schema.Dictionary, Payload: b.Finish(nil, 0)}
-	if _, err := Parse(p); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("%v, want ErrCorrupt", err)
-	}
+	must.Fail(t, must.Err(Parse(p)), fault.ErrCorrupt)
 	p.Dict = &batch.Dictionary{}
 	block := must.Get(Parse(p))(t)
-	if _, err := block.Cell(0); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("cell: %v, want ErrCorrupt", err)
-	}
-	if err := block.(CodeBlock).Codes(0, 1, make([]uint32, 1)); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("codes: %v, want ErrCorrupt", err)
-	}
+	must.Fail(t, must.Err(block.Cell(0)), fault.ErrCorrupt)
+	must.Fail(t, block.(CodeBlock).Codes(0, 1, make([]uint32, 1)), fault.ErrCorrupt)
 }
 
 func TestMalformedProloguesAreRefused(t *testing.T) {

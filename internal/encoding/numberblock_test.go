@@ -1,7 +1,6 @@
 package encoding
 
 import (
-	"bytes"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -27,9 +26,7 @@ func numberBlock(t *testing.T, r *rand.Rand, typ schema.Type, n int) (NumberBloc
 	for i := range n {
 		v.SetCell(i, cells[i*width:(i+1)*width])
 	}
-	if b.Append(v, 0, n) != n {
-		t.Fatal("a block does not fit all values")
-	}
+	must.Equal(t, b.Append(v, 0, n), n, "a block does not fit all values")
 	block := must.Get(Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: b.Finish(nil, 0)}))(t)
 	return block.(NumberBlock), cells
 }
@@ -132,9 +129,7 @@ func checkExtreme(t *testing.T, b NumberBlock, typ schema.Type, cells []byte, fr
 		if float(typ) && want != nil && math.IsNaN(floatOf(want)) && len(got) == len(want) && math.IsNaN(floatOf(got)) {
 			continue // any NaN
 		}
-		if !bytes.Equal(got, want) {
-			t.Fatalf("%s, values [%d,%d), bit %d, greatest %v: %x, want %x", typ, from, from+n, at, greatest, got, want)
-		}
+		must.Equal(t, got, want, typ, from, from+n, at, greatest)
 	}
 }
 

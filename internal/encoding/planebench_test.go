@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -104,11 +105,8 @@ func BenchmarkNumberBlock(b *testing.B) {
 		cells := benchCells(c.typ, n, c.bits)
 		w := mustBuilder(b, BuilderOptions{Type: c.typ, Encoding: schema.Bitshuffle, BlockBytes: 16 << 20})
 		w.Append(vectorOf(c.typ, cells), 0, n)
-		block, err := Parse(Params{Type: c.typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0),
-			Chunks: &chunkMap{m: map[int][]byte{}}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		block := must.Get(Parse(Params{Type: c.typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0),
+			Chunks: &chunkMap{m: map[int][]byte{}}}))(b)
 		numbers, sel := block.(NumberBlock), batch.MakeBitmap(batch.WindowRows)
 		run := func(op string, f func(from int) (bool, error)) {
 			b.Run(fmt.Sprintf("op=%s/type=%s/bits=%d", op, c.typ, c.bits), func(b *testing.B) {

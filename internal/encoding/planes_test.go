@@ -119,15 +119,11 @@ func TestPlaneStreamsMatchTheSpec(t *testing.T) {
 		switch i {
 		case 8: // planes 0–9 at offsets 6, 134, 262, …
 			for k := range 10 {
-				if refs[k] != (planeRef{uint16(6 + 128*k), uint8(k)}) {
-					t.Errorf("vector %d: ref %d is %v", i, k, refs[k])
-				}
+				must.Equal(t, refs[k], planeRef{uint16(6 + 128*k), uint8(k)}, i, k)
 			}
 		case 9: // planes 9–63 all at offset 1158
 			for k := 9; k < 64; k++ {
-				if refs[k] != (planeRef{1158, uint8(k)}) {
-					t.Errorf("vector %d: ref %d is %v", i, k, refs[k])
-				}
+				must.Equal(t, refs[k], planeRef{1158, uint8(k)}, i, k)
 			}
 		}
 	}
@@ -180,9 +176,7 @@ func TestRecognizerFindsPlanes(t *testing.T) {
 				if k == 0 {
 					t.Fatalf("width %d, planes of %d bytes: not recognized: %.60x", width, row, src)
 				}
-				if len(refs) != len(before) {
-					t.Fatal("refs of a stream that was not recognized")
-				}
+				must.Equal(t, len(refs), len(before), "refs of a stream that was not recognized")
 				continue
 			}
 			if found += k; !slices.Equal(refs[:2], before) {
@@ -254,9 +248,7 @@ func TestChunksAreStoredInTheSmallerForm(t *testing.T) {
 			if i%8 == 0 && !exact {
 				real = 100*len(lz4) <= 85*len(planes)
 			}
-			if want := map[bool][]byte{false: planes, true: lz4}[real]; !bytes.Equal(got, want) {
-				t.Fatalf("exact %v: chunk %d has %d bytes, want %d", exact, i, len(got), len(want))
-			}
+			must.Equal(t, got, map[bool][]byte{false: planes, true: lz4}[real], exact, i)
 			if real {
 				forms[1]++
 			} else {

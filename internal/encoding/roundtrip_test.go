@@ -173,10 +173,7 @@ func checkSelect(t *testing.T, b Block, typ schema.Type, cells [][]byte, r *rand
 		if handled && i >= at && i < at+n {
 			want = want && p.EvalCell(cells[from+i-at])
 		}
-		if sel.Get(i) != want {
-			t.Fatalf("%s %x: values [%d, %d) at %d, bit %d: %v, want %v (handled %v)", p.Op, p.Values, from,
-				from+n, at, i, sel.Get(i), want, handled)
-		}
+		must.Equal(t, sel.Get(i), want, p.Op, p.Values, from, from+n, at, i, handled)
 	}
 }
 
@@ -191,9 +188,7 @@ func checkCodes(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
 	codes := make([]uint32, r.IntN(len(cells)-from+1))
 	must.Do(t, c.Codes(from, len(codes), codes))
 	for i, code := range codes {
-		if got := c.Dict().Words[code]; !bytes.Equal(got, cells[from+i]) {
-			t.Fatalf("code %d of value %d is %q, want %q", code, from+i, got, cells[from+i])
-		}
+		must.Equal(t, c.Dict().Words[code], cells[from+i], code, from+i)
 	}
 }
 
@@ -289,9 +284,7 @@ func TestCellReadsUseTheChunkCache(t *testing.T) {
 		Parse(Params{Type: schema.Int32, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache}))(t)
 	for range 3 {
 		for _, i := range []int{0, 2047, 2048, 9999} {
-			if c, err := block.Cell(i); err != nil || !bytes.Equal(c, cells[i]) {
-				t.Fatalf("cell %d: %x, %v", i, c, err)
-			}
+			must.Equal(t, must.Get(block.Cell(i))(t), cells[i], i)
 		}
 	}
 	// A chunk is decoded at its second read: for cell 2047, and for cells 2048 and 9999 in the
@@ -311,13 +304,9 @@ func TestScatteredReadsDoNotFillTheChunkCache(t *testing.T) {
 		block := must.Get(Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache}))(t)
 		for round := range 3 {
 			for i := round; i < len(cells); i += len(cells)/20 - 1 {
-				if c, err := block.Cell(i); err != nil || !bytes.Equal(c, cells[i]) {
-					t.Fatalf("%s: cell %d: %x, %v, want %x", typ, i, c, err, cells[i])
-				}
+				must.Equal(t, must.Get(block.Cell(i))(t), cells[i], typ, i)
 			}
-			if c, err := block.Cell(len(cells) - 1); err != nil || !bytes.Equal(c, cells[len(cells)-1]) {
-				t.Fatalf("%s: last cell: %x, %v", typ, c, err)
-			}
+			must.Equal(t, must.Get(block.Cell(len(cells)-1))(t), cells[len(cells)-1], typ)
 		}
 		if len(cache.m) > 3 {
 			t.Errorf("%s: %d chunks kept", typ, len(cache.m))
@@ -342,10 +331,7 @@ func TestReadsOfFewCells(t *testing.T) {
 			t.Helper()
 			must.Do(t, block.Decode(from, n, v, 7))
 			for i := range n {
-				if !bytes.Equal(v.Cell(7+i), cells[from+i]) {
-					t.Fatalf("%s: cell %d, of %d from %d on, is %x, want %x", typ, from+i, n, from, v.Cell(7+i),
-						cells[from+i])
-				}
+				must.Equal(t, v.Cell(7+i), cells[from+i], typ, from+i, n, from)
 			}
 		}
 		for at := 0; at < len(cells); at += 100 {

@@ -103,9 +103,7 @@ func checkDecodeSelected(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
 		if k := i - at; k >= 0 && k < n && sel.Get(selAt+k) {
 			want = cells[from+k]
 		}
-		if !bytes.Equal(got, want) {
-			t.Fatalf("values [%d, %d): cell %d is %q, want %q", from, from+n, i, got, want)
-		}
+		must.Equal(t, string(got), string(want), from, from+n, i)
 	}
 }
 

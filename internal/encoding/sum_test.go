@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -60,9 +61,7 @@ func checkAggregates(t *testing.T, cells []byte, v *planeView, n int, signed boo
 	}
 	for k, x := range []*big.Int{least, greatest} {
 		got, ok := v.extreme(k == 1, signed, sel)
-		if ok != (x != nil) {
-			t.Fatalf("extreme %d of %x: %v", k, sel, ok)
-		}
+		must.Equal(t, ok, x != nil, k, sel)
 		if !ok {
 			return
 		}

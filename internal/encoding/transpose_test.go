@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -49,9 +50,7 @@ func TestShuffleMatchesItsDefinition(t *testing.T) {
 				want := naiveShuffle(src, n, width)
 				got := bytes.Repeat([]byte{0xa5}, len(src)+8)
 				shuffle(got[:len(src)], src, n, width)
-				if !bytes.Equal(got[:len(src)], want) {
-					t.Fatalf("width %d, %d cells: shuffled wrong", width, n)
-				}
+				must.Equal(t, got[:len(src)], want, width, n)
 				var refs [maxPlanes]planeRef
 				checkCells(t, r, viewRows(got, n, width, &refs), src)
 				stream := appendPlanes(nil, want, n/8)
@@ -76,9 +75,7 @@ func checkCells(t *testing.T, r *rand.Rand, v planeView, src []byte) {
 		if decode(got[:len(src)]); !bytes.Equal(got[:len(src)], src) {
 			t.Fatalf("width %d, %d cells: %s are wrong", width, n, name)
 		}
-		if !bytes.Equal(got[len(src):], bytes.Repeat([]byte{0x5a}, 8)) {
-			t.Fatalf("width %d, %d cells: %s are written beyond the memory", width, n, name)
-		}
+		must.Equal(t, got[len(src):], bytes.Repeat([]byte{0x5a}, 8), width, n, name)
 	}
 	from := r.IntN(n)
 	to := from + r.IntN(n-from+1)

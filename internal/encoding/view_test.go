@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -78,9 +79,7 @@ func TestViewListsPlanesOfCells(t *testing.T) {
 				from := r.IntN(n/8) * 8
 				part := v.part(from, n-from)
 				for i := range n {
-					if got, want := v.cell(i), cellAt(cells, i, width); got != want {
-						t.Fatalf("width %d, cell %d of %d: %x, want %x", width, i, n, got, want)
-					}
+					must.Equal(t, v.cell(i), cellAt(cells, i, width), width, i, n)
 					if i >= from && part.cell(i-from) != v.cell(i) {
 						t.Fatalf("width %d, cell %d of %d, in a view from %d: %x", width, i, n, from, part.cell(i-from))
 					}

@@ -76,9 +76,7 @@ func TestBlocksInTheCacheFindPlanesOnce(t *testing.T) {
 			t.Fatal(err, err2)
 		}
 		for k := range 8 * a.row {
-			if a.cell(k) != b.cell(k) {
-				t.Fatalf("chunk %d: cell %d is %x, want %x", i, k, a.cell(k), b.cell(k))
-			}
+			must.Equal(t, a.cell(k), b.cell(k), i, k)
 		}
 		if c.found {
 			found++
@@ -103,15 +101,11 @@ func TestWalkPassesBadChunks(t *testing.T) {
 	for i := range b.chunks {
 		view, err := b.view(i, &buf)
 		if i == 3 {
-			if !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("the bad chunk: %v", err)
-			}
+			must.Fail(t, err, fault.ErrCorrupt)
 			continue
 		}
 		must.Do(t, err)
-		if got, want := view.cell(0).lo, binary.LittleEndian.Uint64(v.Cell(i<<10)); got != want {
-			t.Errorf("chunk %d begins with %d, want %d", i, got, want)
-		}
+		must.Equal(t, view.cell(0).lo, binary.LittleEndian.Uint64(v.Cell(i<<10)), i)
 	}
 }
 
@@ -123,13 +117,9 @@ func TestDecodingChunksDoesNotAllocate(t *testing.T) {
 	got := batch.NewVector(schema.Int64, v.Len)
 	for _, chunks := range []Chunks{nil, &chunkMap{m: map[int][]byte{}}} {
 		var b shuffled
-		if err := b.parse(walkedPayload(t, v), schema.Int64, chunks); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.parse(walkedPayload(t, v), schema.Int64, chunks))
 		n := testing.AllocsPerRun(20, func() {
-			if err := b.Decode(0, v.Len, got, 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, b.Decode(0, v.Len, got, 0))
 		})
 		if n >= 1 {
 			t.Errorf("%v allocations", n)

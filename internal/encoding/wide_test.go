@@ -24,9 +24,7 @@ func TestDictionariesOver65536WordsUse4ByteCodes(t *testing.T) {
 	}
 	o := BuilderOptions{Type: schema.String, Encoding: schema.Dictionary, BlockBytes: 4 << 20}
 	payloads, _, words := buildAll(mustBuilder(t, o), schema.String, cells, len(cells))
-	if len(payloads) != 1 {
-		t.Fatalf("%d payloads", len(payloads))
-	}
+	must.Equal(t, len(payloads), 1)
 	dict := must.Get(ParseDictionary(words))(t)
 	p := Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0], Dict: dict}
 	block := must.Get(Parse(p))(t)
@@ -35,12 +33,9 @@ func TestDictionariesOver65536WordsUse4ByteCodes(t *testing.T) {
 	checkCodes(t, block, cells, r)
 	p.Dict = &batch.Dictionary{Words: dict.Words[:len(dict.Words)-1]}
 	block = must.Get(Parse(p))(t)
-	if err := block.(CodeBlock).Codes(0, len(cells), make([]uint32, len(cells))); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("a code beyond the dictionary: %v", err)
-	}
-	if _, err := block.Cell(len(cells) - 1); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("cell of a code beyond the dictionary: %v", err)
-	}
+	must.Fail(t, block.(CodeBlock).Codes(0, len(cells), make([]uint32, len(cells))),
+		fault.ErrCorrupt, "a code beyond the dictionary")
+	must.Fail(t, must.Err(block.Cell(len(cells)-1)), fault.ErrCorrupt, "cell of a code beyond the dictionary")
 }
 
 // An invalid LZ4 stream is an error of each call that needs its chunk, with and without a cache of
@@ -75,13 +70,9 @@ func TestReadsOfBadChunksReturnErrors(t *testing.T) {
 				return err
 			},
 		} {
-			if err := use(); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.Fail(t, use(), fault.ErrCorrupt, name)
 		}
-		if err := block.Decode(0, 1024, out, 0); err != nil {
-			t.Errorf("the chunk before: %v", err)
-		}
+		must.Do(t, block.Decode(0, 1024, out, 0))
 		if _, _, err := block.Seek([]byte{1}); !errors.Is(err, fault.ErrUnsupported) {
 			t.Errorf("seek for a cell of one byte: %v", err)
 		}
