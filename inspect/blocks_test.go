@@ -22,9 +22,7 @@ func view(t *testing.T, s *server, path string) map[string]any {
 	t.Helper()
 	r := get(s, path, asJSON)
 	text := body(t, r)
-	if r.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s %s", path, r.Status, text)
-	}
+	must.Equal(t, r.StatusCode, http.StatusOK, path, r.Status, text)
 	return decode(t, text).(map[string]any)["view"].(map[string]any)
 }
 
@@ -36,8 +34,7 @@ func TestAnnotatedBytesAreThoseOfTheBlock(t *testing.T) {
 	s := testServer(store)
 	kinds := map[string]int{}
 	for i, name := range []string{hostileNames[0], "."} {
-		table, err := store.Table(name)
-		must.Do(t, err)
+		table := must.Get(store.Table(name))(t)
 		for _, m := range table.RowSets()[:1] {
 			for _, id := range m.Blocks(nil) {
 				path := fmt.Sprintf("/block?table=%s&rowset=%d&block=%d", table.Properties().ID, m.ID, id)
@@ -69,8 +66,7 @@ func TestAnnotatedBytesAreThoseOfTheBlock(t *testing.T) {
 // compareBytes compares the lines of all pages of a part with the block.
 func compareBytes(t *testing.T, s *server, store *oribi.Store, id block.ID, path string) {
 	t.Helper()
-	src, err := store.OpenBlock(id)
-	must.Do(t, err)
+	src := must.Get(store.OpenBlock(id))(t)
 	defer src.Close()
 	whole := make([]byte, src.Size())
 	if _, err := src.ReadAt(whole, 0); err != nil && src.Size() > 0 {
@@ -102,21 +98,16 @@ func compareBytes(t *testing.T, s *server, store *oribi.Store, id block.ID, path
 			break
 		}
 	}
-	if fmt.Sprint(shown) != size {
-		t.Errorf("%s: %d bytes shown, the part has %s", path, shown, size)
-	}
+	must.Equal(t, size, fmt.Sprint(shown), path, shown)
 }
 
 // A damaged cblock has a page that describes the damage; the others are shown.
 func TestDamageIsShownWhereItIs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	must.Do(t, err)
-	sc, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "v", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1)
-	must.Do(t, err)
-	table, err := store.CreateTable("t", sc)
-	must.Do(t, err)
+	store := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
+	sc := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1))(t)
+	table := must.Get(store.CreateTable("t", sc))(t)
 	commit(t, store, func(b *oribi.Batch) { // the needle is far from the end of its file, which an open reads
 		b.Insert(table, oribi.Row{"k": int64(0), "v": "needle-in-a-haystack-that-is-long-enough-for-a-zone-map"})
 		for i := range 1000 {
@@ -125,12 +116,10 @@ func TestDamageIsShownWhereItIs(t *testing.T) {
 	})
 	must.Do(t, table.Flush(t.Context()))
 	must.Do(t, store.Close())
-	files, err := filepath.Glob(filepath.Join(dir, "data", "*.data"))
-	must.Do(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(dir, "data", "*.data")))(t)
 	flipped := 0
 	for _, name := range files {
-		data, err := os.ReadFile(name)
-		must.Do(t, err)
+		data := must.Get(os.ReadFile(name))(t)
 		if i := bytes.Index(data, []byte("haystack-that-is-long-enough")); i >= 0 {
 			data[i] ^= 1
 			must.Do(t, os.WriteFile(name, data, 0o600))
@@ -140,12 +129,10 @@ func TestDamageIsShownWhereItIs(t *testing.T) {
 	if flipped != 1 {
 		t.Fatalf("%d files have the cell", flipped)
 	}
-	store, err = oribi.Open(dir, &oribi.Options{Follow: true})
-	must.Do(t, err)
+	store = must.Get(oribi.Open(dir, &oribi.Options{Follow: true}))(t)
 	defer store.Close()
 	s := testServer(store)
-	table, err = store.Table("t")
-	must.Do(t, err)
+	table = must.Get(store.Table("t"))(t)
 	m := table.RowSets()[0]
 	path := fmt.Sprintf("/block?table=t&rowset=%d&block=%d", m.ID, m.Columns[1].Block)
 	v := view(t, s, path)
@@ -169,22 +156,17 @@ func TestBloomFilterIsMeasured(t *testing.T) {
 	fillStore(t, store)
 	s := testServer(store)
 	for _, name := range []string{hostileNames[0], "."} {
-		table, err := store.Table(name)
-		must.Do(t, err)
+		table := must.Get(store.Table(name))(t)
 		m := table.RowSets()[0]
-		v, err := s.measureBloom(t.Context(), table.Schema(), m)
-		must.Do(t, err)
+		v := must.Get(s.measureBloom(t.Context(), table.Schema(), m))(t)
 		if v.Probes != probedKeys*probesByKey || v.Measured > 0.01 || v.Set == 0 || v.Set > v.Bits ||
 			float64(v.Wrong)/float64(v.Probes)-v.Measured > 1e-6 {
 			t.Errorf("%+v", v)
 		}
-		keys, done, err := s.openKeys(table.Schema(), m)
-		must.Do(t, err)
+		keys, done := must.Get2(s.openKeys(table.Schema(), m))(t)
 		defer done()
-		first, err := keys(0)
-		must.Do(t, err)
-		last, err := keys(batch.Ordinal(m.Rows - 1))
-		must.Do(t, err)
+		first := must.Get(keys(0))(t)
+		last := must.Get(keys(batch.Ordinal(m.Rows - 1)))(t)
 		if !bytes.Equal(first, m.MinKey) || !bytes.Equal(last, m.MaxKey) {
 			t.Errorf("keys %x to %x, want %x to %x", first, last, m.MinKey, m.MaxKey)
 		}

@@ -14,8 +14,7 @@ var views = []any{answer{}, storeView{}, tableView{}, rowsetView{}, blockView{},
 
 // TestEveryFieldIsDocumented fails for a JSON field that docs/inspect.md does not name.
 func TestEveryFieldIsDocumented(t *testing.T) {
-	data, err := os.ReadFile("../docs/inspect.md")
-	must.Do(t, err)
+	data := must.Get(os.ReadFile("../docs/inspect.md"))(t)
 	text, fields := string(data), 0
 	seen := map[reflect.Type]bool{}
 	var visit func(typ reflect.Type)

@@ -46,8 +46,7 @@ func commit(t testing.TB, store *oribi.Store, fill func(b *oribi.Batch)) {
 	t.Helper()
 	b := store.NewBatch()
 	fill(b)
-	_, err := b.Commit(t.Context())
-	must.Do(t, err)
+	must.Get(b.Commit(t.Context()))(t)
 }
 
 // fillStore makes tables with all that pages show: several rowsets, redos, undos, deleted rows, a
@@ -55,16 +54,14 @@ func commit(t testing.TB, store *oribi.Store, fill func(b *oribi.Batch)) {
 func fillStore(t testing.TB, store *oribi.Store) {
 	t.Helper()
 	ctx := t.Context()
-	columns, err := schema.New([]schema.Column{
+	columns := must.Get(schema.New([]schema.Column{
 		{Name: "k", Type: schema.String}, {Name: "n", Type: schema.Int32},
 		{Name: hostile, Type: schema.String, Nullable: true, Comment: hostile, Default: []byte(hostile)},
 		{Name: "bin", Type: schema.Binary, Nullable: true}, {Name: "x", Type: schema.Double, Nullable: true},
 		{Name: "d", Type: schema.Date, Nullable: true}, {Name: "gone", Type: schema.Int64, Nullable: true},
 		{Name: "flag", Type: schema.Bool},
-	}, 2)
-	must.Do(t, err)
-	table, err := store.CreateTable(hostileNames[0], columns, oribi.Comment(hostile))
-	must.Do(t, err)
+	}, 2))(t)
+	table := must.Get(store.CreateTable(hostileNames[0], columns, oribi.Comment(hostile)))(t)
 	for round := range 3 {
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 300 {
@@ -85,18 +82,15 @@ func fillStore(t testing.TB, store *oribi.Store) {
 			}
 			b.Delete(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostile, 7*(101+round)%400), "n": int32(0)})
 		})
-		_, err = table.FlushDeltas(ctx)
-		must.Do(t, err)
+		must.Get(table.FlushDeltas(ctx))(t)
 	}
 	commit(t, store, func(b *oribi.Batch) { // stays in memory
 		b.Upsert(table, oribi.Row{"k": "last", "n": int32(1), "flag": true})
 	})
-	single, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64},
-		{Name: "v", Type: schema.String, Nullable: true}}, 1)
-	must.Do(t, err)
+	single := must.Get(schema.New([]schema.Column{{Name: "id", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Nullable: true}}, 1))(t)
 	for _, name := range hostileNames[1:] {
-		other, err := store.CreateTable(name, single, oribi.RowFile(true))
-		must.Do(t, err)
+		other := must.Get(store.CreateTable(name, single, oribi.RowFile(true)))(t)
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 40 {
 				b.Insert(other, oribi.Row{"id": int64(i) - 20, "v": nil})
@@ -130,8 +124,7 @@ func asJSON(r *http.Request) { r.Header.Set("Accept", "application/json") }
 
 func body(t testing.TB, r *http.Response) string {
 	t.Helper()
-	b, err := io.ReadAll(r.Body)
-	must.Do(t, err)
+	b := must.Get(io.ReadAll(r.Body))(t)
 	return string(b)
 }
 

@@ -38,10 +38,8 @@ func wideTable(t testing.TB, store *oribi.Store, name string, width int) *oribi.
 		}
 		columns = append(columns, c)
 	}
-	sc, err := schema.New(columns, 1)
-	must.Do(t, err)
-	table, err := store.CreateTable(name, sc)
-	must.Do(t, err)
+	sc := must.Get(schema.New(columns, 1))(t)
+	table := must.Get(store.CreateTable(name, sc))(t)
 	for round := range 2 {
 		for _, upsert := range []bool{true, false} {
 			commit(t, store, func(b *oribi.Batch) {
@@ -103,8 +101,7 @@ func manyQuery(t testing.TB, s *server, table string, pairs ...string) *query {
 	for i := 0; i < len(pairs); i += 2 {
 		values.Set(pairs[i], pairs[i+1])
 	}
-	q, err := s.parseQuery(httptest.NewRequest(http.MethodGet, "/table?"+values.Encode(), nil), &tablePage)
-	must.Do(t, err)
+	q := must.Get(s.parseQuery(httptest.NewRequest(http.MethodGet, "/table?"+values.Encode(), nil), &tablePage))(t)
 	return q
 }
 
@@ -180,12 +177,10 @@ func TestSizesOfColumnsAreSumsOverRowSets(t *testing.T) {
 	store := openStore(t)
 	fillStore(t, store)
 	s := testServer(store)
-	table, err := store.Table(hostileNames[0])
-	must.Do(t, err)
+	table := must.Get(store.Table(hostileNames[0]))(t)
 	check := func() {
 		t.Helper()
-		stats, err := table.Stats(true)
-		must.Do(t, err)
+		stats := must.Get(table.Stats(true))(t)
 		got := s.columns.of(s, table.Properties().ID, table.RowSets(), s.now())
 		for i, c := range table.Schema().Columns {
 			if got.bytes[c.ID] != stats.Columns[i].Bytes || got.sets != stats.RowSets {
@@ -219,9 +214,7 @@ func TestPagesAboveTheLimitAreRefused(t *testing.T) {
 			edit(r)
 			w := httptest.NewRecorder()
 			s.serve(t.Context(), w, r, &p)
-			if w.Code != want {
-				t.Errorf("%d bytes: %d, want %d", size, w.Code, want)
-			}
+			must.Equal(t, w.Code, want, size)
 		}
 	}
 }

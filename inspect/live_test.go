@@ -28,15 +28,11 @@ func rowsOf(t *testing.T, s *server, table string) string {
 // The pages of a follower show what its writer has committed before the request.
 func TestPagesFollowTheWriter(t *testing.T) {
 	dir := t.TempDir() + "/store"
-	writer, err := oribi.Open(dir, &oribi.Options{Manual: true})
-	must.Do(t, err)
+	writer := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 	defer writer.Close()
-	sc, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}}, 1)
-	must.Do(t, err)
-	table, err := writer.CreateTable("t", sc)
-	must.Do(t, err)
-	follower, err := oribi.Open(dir, &oribi.Options{Follow: true})
-	must.Do(t, err)
+	sc := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}}, 1))(t)
+	table := must.Get(writer.CreateTable("t", sc))(t)
+	follower := must.Get(oribi.Open(dir, &oribi.Options{Follow: true}))(t)
 	defer follower.Close()
 	s := Handler(follower).(*server)
 	for i, want := range []string{"1", "2", "3", "4"} {
@@ -45,9 +41,7 @@ func TestPagesFollowTheWriter(t *testing.T) {
 			must.Do(t, table.Flush(t.Context()))
 		}
 		s.refreshed.at = s.refreshed.at.Add(-refreshEvery) // the last refresh was long ago
-		if got := rowsOf(t, s, "t"); got != want {
-			t.Errorf("after commit %d: %s rows", i, got)
-		}
+		must.Equal(t, rowsOf(t, s, "t"), want, i)
 	}
 	if h := s.head(t.Context(), "x"); h.Mode != "follower" || h.Warning != nil {
 		t.Errorf("%+v", h)
@@ -62,8 +56,7 @@ func TestPagesWithConcurrentWriters(t *testing.T) {
 	s := Handler(store).(*server)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wait sync.WaitGroup
-	table, err := store.Table(".")
-	must.Do(t, err)
+	table := must.Get(store.Table("."))(t)
 	wait.Go(func() {
 		defer cancel()
 		for i := range 6 {
@@ -108,8 +101,7 @@ func TestSamplesAreTakenOverTime(t *testing.T) {
 		t.Error("there is a history without samples")
 	}
 	at := s.now()
-	table, err := store.Table(".")
-	must.Do(t, err)
+	table := must.Get(store.Table("."))(t)
 	for i := range mostSamples + 20 {
 		commit(t, store, func(b *oribi.Batch) { b.Upsert(table, oribi.Row{"id": int64(i)}) })
 		at = at.Add(sampleEvery)
@@ -122,9 +114,7 @@ func TestSamplesAreTakenOverTime(t *testing.T) {
 		t.Fatalf("%+v", h)
 	}
 	for _, one := range h.Series {
-		if len(one.Values) != len(h.Times) {
-			t.Errorf("%s: %d values at %d times", one.Name, len(one.Values), len(h.Times))
-		}
+		must.Equal(t, len(one.Values), len(h.Times), one.Name)
 		if one.Name == "Rows written" && (one.Least != 0.5 || one.Most != 0.5) { // a row in two seconds
 			t.Errorf("%+v", one)
 		}

@@ -84,9 +84,7 @@ func TestEveryValueOfThePagesIsInTheirHTML(t *testing.T) {
 		all := flat(p.text + " " + strings.Join(p.attributes, " "))
 		r := get(s, path, asJSON)
 		text := body(t, r)
-		if r.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: type %s", path, r.Header.Get("Content-Type"))
-		}
+		must.Equal(t, r.Header.Get("Content-Type"), "application/json", path)
 		checkText(t, path, html)
 		scalars(decode(t, text), "", func(place string, v any) {
 			switch v := v.(type) {
@@ -215,8 +213,7 @@ func TestBlocksThatAreGone(t *testing.T) {
 	store := openStore(t)
 	fillStore(t, store)
 	s := testServer(store)
-	table, err := store.Table("café")
-	must.Do(t, err)
+	table := must.Get(store.Table("café"))(t)
 	m := table.RowSets()[0]
 	path := fmt.Sprintf("/block?table=caf%%C3%%A9&rowset=%d&block=%d", m.ID, m.Columns[0].Block)
 	for part, want := range map[string]int{"": 200, "&part=header": 200, "&part=footer": 200, "&part=7": 404,

@@ -86,12 +86,8 @@ func TestVersionsOfRows(t *testing.T) {
 					}
 				}
 			}
-			if has != map[bool]int{true: 1}[exists] {
-				t.Errorf("%v at %d: %d steps have the row", key, at, has)
-			}
-			if lines, want := got.since(), v.since(key, at); lines != want {
-				t.Errorf("%v at %d: changed since: %q, want %q", key, at, lines, want)
-			}
+			must.Equal(t, has, map[bool]int{true: 1}[exists], key, at)
+			must.Equal(t, got.since(), v.since(key, at), key, at)
 			if lines, want := got.lines(), v.versions(key, at); !slices.Equal(lines, want) {
 				t.Fatalf("%v at %d:\ngot  %s\nwant %s", key, at, strings.Join(lines, "\n     "),
 					strings.Join(want, "\n     "))
@@ -180,8 +176,7 @@ func TestManyVersionsAreOnSeveralPages(t *testing.T) {
 	store := openStore(t)
 	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.String}, {Name: "v", Type: schema.Int64}}, 1)
 	must.Do(t, err)
-	table, err := store.CreateTable("t", columns)
-	must.Do(t, err)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	const n = 2*versionsMost + 7
 	for i := range n {
 		commit(t, store, func(b *oribi.Batch) { b.Upsert(table, oribi.Row{"id": "x", "v": int64(i)}) })
@@ -192,9 +187,7 @@ func TestManyVersionsAreOnSeveralPages(t *testing.T) {
 		var v shownVersions
 		viewInto(t, s, path, &v)
 		for _, version := range v.Versions {
-			if got := string(version.Changes[0].After); got != strconv.Itoa(next) {
-				t.Fatalf("version %s, want %d", got, next)
-			}
+			must.Equal(t, string(version.Changes[0].After), strconv.Itoa(next), next)
 			next--
 		}
 		links := parse(t, body(t, get(s, path))).links
@@ -206,9 +199,7 @@ func TestManyVersionsAreOnSeveralPages(t *testing.T) {
 			}
 		}
 	}
-	if next != -1 {
-		t.Errorf("%d versions were not shown", next+1)
-	}
+	must.Equal(t, next, -1, next+1)
 }
 
 // TestPagesOfRowsShowHostileCells visits the pages of rows that a link leads to.
@@ -267,11 +258,9 @@ func TestRowPageWithoutAKeyAsksForOne(t *testing.T) {
 // A key of several columns may be given as pages show it.
 func TestKeysInShortForm(t *testing.T) {
 	store := openStore(t)
-	columns, err := schema.New([]schema.Column{{Name: "n", Type: schema.Int64}, {Name: "day", Type: schema.Date},
-		{Name: "s", Type: schema.String}, {Name: "v", Type: schema.Int32}}, 3)
-	must.Do(t, err)
-	table, err := store.CreateTable("t", columns)
-	must.Do(t, err)
+	columns := must.Get(schema.New([]schema.Column{{Name: "n", Type: schema.Int64}, {Name: "day", Type: schema.Date},
+		{Name: "s", Type: schema.String}, {Name: "v", Type: schema.Int32}}, 3))(t)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	commit(t, store, func(b *oribi.Batch) {
 		b.Insert(table, oribi.Row{"n": int64(-7), "day": time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC),
 			"s": `a, "b"`, "v": int32(5)})

@@ -44,11 +44,9 @@ func newVersionedWith(t testing.TB, batches int, listener func(oribi.Event)) *ve
 	t.Helper()
 	r := rand.New(rand.NewPCG(seedtest.Seed(t), 7))
 	v := &versioned{store: openStoreWith(t, listener)}
-	columns, err := schema.New([]schema.Column{{Name: "a", Type: schema.String}, {Name: "b", Type: schema.Int32},
-		{Name: "n", Type: schema.Int64, Nullable: true}, {Name: "s", Type: schema.String, Nullable: true}}, 2)
-	must.Do(t, err)
-	v.table, err = v.store.CreateTable("t", columns)
-	must.Do(t, err)
+	columns := must.Get(schema.New([]schema.Column{{Name: "a", Type: schema.String}, {Name: "b", Type: schema.Int32},
+		{Name: "n", Type: schema.Int64, Nullable: true}, {Name: "s", Type: schema.String, Nullable: true}}, 2))(t)
+	v.table = must.Get(v.store.CreateTable("t", columns))(t)
 	state := map[[2]string]modelRow{}
 	for i := range batches {
 		next := map[[2]string]modelRow{}
@@ -73,15 +71,13 @@ func newVersionedWith(t testing.TB, batches int, listener func(oribi.Event)) *ve
 			b.Upsert(v.table, row)
 			next[key] = want
 		}
-		ts, err := b.Commit(t.Context())
-		must.Do(t, err)
+		ts := must.Get(b.Commit(t.Context()))(t)
 		v.stamps, v.states, state = append(v.stamps, ts), append(v.states, next), next
 		switch i % 5 {
 		case 1, 2:
 			must.Do(t, v.table.Flush(t.Context()))
 		case 3:
-			_, err := v.table.FlushDeltas(t.Context())
-			must.Do(t, err)
+			must.Get(v.table.FlushDeltas(t.Context()))(t)
 		}
 		if i == batches/2 {
 			must.Do(t, v.table.Compact(t.Context()))
@@ -93,10 +89,9 @@ func newVersionedWith(t testing.TB, batches int, listener func(oribi.Event)) *ve
 // openStoreWith is openStore with a listener.
 func openStoreWith(t testing.TB, listener func(oribi.Event)) *oribi.Store {
 	t.Helper()
-	store, err := oribi.Open("/secret-path",
+	store := must.Get(oribi.Open("/secret-path",
 		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(7355733817208557568), Manual: true,
-			History: oribi.HistoryForever, Listener: listener})
-	must.Do(t, err)
+			History: oribi.HistoryForever, Listener: listener}))(t)
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -106,9 +101,7 @@ func viewInto(t testing.TB, s *server, path string, to any) {
 	t.Helper()
 	r := get(s, path, asJSON)
 	text := body(t, r)
-	if r.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s: %s", path, r.Status, text)
-	}
+	must.Equal(t, r.StatusCode, http.StatusOK, path, r.Status, text)
 	answer := struct{ View json.RawMessage }{}
 	must.Do(t, json.Unmarshal([]byte(text), &answer))
 	must.Do(t, json.Unmarshal(answer.View, to))
@@ -296,8 +289,7 @@ func TestSearchesForRowsArePaused(t *testing.T) {
 	store := openStore(t)
 	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
 	must.Do(t, err)
-	table, err := store.CreateTable("t", columns)
-	must.Do(t, err)
+	table := must.Get(store.CreateTable("t", columns))(t)
 	for set := range 5 {
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 10 {
@@ -311,8 +303,7 @@ func TestSearchesForRowsArePaused(t *testing.T) {
 	var rows []line
 	var ends int
 	for from := []byte(nil); ; ends++ {
-		lines, end, err := g.read(t.Context(), oribi.Latest(), from, 50)
-		must.Do(t, err)
+		lines, end := must.Get2(g.read(t.Context(), oribi.Latest(), from, 50))(t)
 		rows = append(rows, lines...)
 		if from = end; end == nil {
 			break
@@ -330,10 +321,8 @@ func TestPagesOfLargeRowsAreSmall(t *testing.T) {
 	for i := range 299 {
 		list = append(list, schema.Column{Name: fmt.Sprintf("c%d", i), Type: schema.String, Nullable: true})
 	}
-	columns, err := schema.New(list, 1)
-	must.Do(t, err)
-	table, err := store.CreateTable("wide", columns)
-	must.Do(t, err)
+	columns := must.Get(schema.New(list, 1))(t)
+	table := must.Get(store.CreateTable("wide", columns))(t)
 	for round := range 2 {
 		for from := 0; from < 60; from += 20 {
 			commit(t, store, func(b *oribi.Batch) {
@@ -348,11 +337,9 @@ func TestPagesOfLargeRowsAreSmall(t *testing.T) {
 		}
 	}
 	must.Do(t, table.Flush(t.Context()))
-	large, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "text", Type: schema.String},
-		{Name: "bin", Type: schema.Binary}}, 1)
-	must.Do(t, err)
-	big, err := store.CreateTable("big", large)
-	must.Do(t, err)
+	large := must.Get(schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "text", Type: schema.String},
+		{Name: "bin", Type: schema.Binary}}, 1))(t)
+	big := must.Get(store.CreateTable("big", large))(t)
 	text := strings.Repeat("\x01é\"<", 12_000)
 	for range 3 {
 		commit(t, store, func(b *oribi.Batch) {
@@ -424,12 +411,10 @@ func TestRowsSayWhatTheScanRead(t *testing.T) {
 		viewInto(t, s, "/rows?table=t&limit=3&where="+url.QueryEscape(where), &got)
 		options := []oribi.ScanOption{oribi.Limit(4)}
 		if where != "" {
-			p, err := oribi.ParsePredicate(v.table.Schema().Columns, where)
-			must.Do(t, err)
+			p := must.Get(oribi.ParsePredicate(v.table.Schema().Columns, where))(t)
 			options = append(options, oribi.Where(p))
 		}
-		e, err := v.table.Scan(t.Context(), options...).Explain()
-		must.Do(t, err)
+		e := must.Get(v.table.Scan(t.Context(), options...).Explain())(t)
 		cblocks := int64(0)
 		for _, c := range e.Columns {
 			cblocks += c.Blocks
@@ -443,9 +428,7 @@ func TestRowsSayWhatTheScanRead(t *testing.T) {
 			t.Errorf("where %s: no row is excluded: %v", where, got.Read)
 		}
 		for name, n := range want {
-			if got.Read[name] != n {
-				t.Errorf("where %q: %s is %d, want %d", where, name, got.Read[name], n)
-			}
+			must.Equal(t, got.Read[name], n, where, name)
 		}
 		if sum := got.Read["cblocks_read"] + got.Read["cblocks_zone_map"] +
 			got.Read["cblocks_skipped"]; sum != got.Read["cblocks"] || sum == 0 {
@@ -464,8 +447,6 @@ func TestStatesAreOfferedWithinTheHistory(t *testing.T) {
 		page := parse(t, body(t, get(s, "/rows?table=t"))).text
 		_, rest, _ := strings.Cut(flat(page), "As of: ")
 		rest, _, _ = strings.Cut(rest, " Mark what")
-		if got := strings.ReplaceAll(want, ", ", " "); rest != got {
-			t.Errorf("history of %v: the page offers %q, want %q", history, rest, got)
-		}
+		must.Equal(t, strings.ReplaceAll(want, ", ", " "), rest, history)
 	}
 }

@@ -77,15 +77,11 @@ func TestTimelineStepsThroughEveryJob(t *testing.T) {
 		parse(t, page)
 		path = link(page, "prev")
 	}
-	if steps != len(ended) {
-		t.Errorf("%d steps for %d jobs", steps, len(ended))
-	}
+	must.Equal(t, steps, len(ended))
 	var kinds shownTimeline
 	viewInto(t, s, "/timeline?kind=merge", &kinds)
 	for _, j := range kinds.Jobs {
-		if j.Kind != "merge" {
-			t.Errorf("a %s among merges", j.Kind)
-		}
+		must.Equal(t, j.Kind, "merge")
 	}
 	for path, status := range map[string]int{"/timeline?kind=x": 400, "/timeline?event=999": 410,
 		"/timeline?event=x": 400, "/timeline?table=none": 404} {
@@ -124,9 +120,8 @@ func TestEventsOfAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "events")
 	write := func(flag int, text string) {
 		t.Helper()
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|flag, 0o600)
-		must.Do(t, err)
-		_, err = f.WriteString(text)
+		f := must.Get(os.OpenFile(name, os.O_CREATE|os.O_WRONLY|flag, 0o600))(t)
+		_, err := f.WriteString(text)
 		must.Do(t, errors.Join(err, f.Close()))
 	}
 	good := func(job int) string {
@@ -136,8 +131,7 @@ func TestEventsOfAFile(t *testing.T) {
 		return b.String()
 	}
 	write(os.O_TRUNC, good(1)+`{"time":"`+strings.ReplaceAll(hostile, "\n", "")+"\n"+good(2)+good(3)[:20])
-	events, err := OpenEvents(name)
-	must.Do(t, err)
+	events := must.Get(OpenEvents(name))(t)
 	store := openStore(t)
 	s := testServer(store, Log(events))
 	check := func(jobs int, problems ...string) {
@@ -165,9 +159,7 @@ func TestEventsOfAFile(t *testing.T) {
 	check(1, "events could not be read: no such file")
 	must.Do(t, os.Mkdir(name, 0o700))
 	check(1, "could not be read: not a regular file")
-	if _, err := OpenEvents(filepath.Join(name, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
+	must.Fail(t, must.Err(OpenEvents(filepath.Join(name, "none"))), os.ErrNotExist)
 }
 
 // TestLongLinesOfEventsAreLeftOut reads a line that is longer than a line may be.
@@ -178,8 +170,7 @@ func TestLongLinesOfEventsAreLeftOut(t *testing.T) {
 	events.Record(event)
 	log.WriteString(`{"why":"` + strings.Repeat("x", lineMost) + "\"}\n")
 	events.Record(event)
-	e, err := ReadEvents(t.Context(), &log, "log")
-	must.Do(t, err)
+	e := must.Get(ReadEvents(t.Context(), &log, "log"))(t)
 	if k := e.list(); len(k.jobs) != 2 || len(k.problems) != 1 ||
 		!strings.Contains(k.problems[0], "line 2: it is longer than 16.0 MiB") {
 		t.Errorf("%d jobs, %q", len(k.jobs), k.problems)
@@ -235,9 +226,7 @@ func TestEventsAreBounded(t *testing.T) {
 	for i := range jobsMost + 10 {
 		e.Record(compaction.Event{Job: uint64(2000 + i), Kind: compaction.Flush})
 	}
-	if n := len(e.list().jobs); n != jobsMost {
-		t.Errorf("%d jobs", n)
-	}
+	must.Equal(t, len(e.list().jobs), jobsMost)
 }
 
 // TestHostileLayoutsOfEvents shows layouts that no store has.
@@ -265,9 +254,7 @@ func TestHostileLayoutsOfEvents(t *testing.T) {
 		path := fmt.Sprintf("/timeline?event=%d", event+1)
 		r := get(s, path)
 		page := body(t, r)
-		if r.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s: %s", path, r.Status, page)
-		}
+		must.Equal(t, r.StatusCode, http.StatusOK, path, r.Status, page)
 		checkText(t, path, page)
 		parse(t, page)
 		decode(t, body(t, get(s, path, asJSON)))

@@ -138,9 +138,7 @@ func TestDamages(t *testing.T) {
 				d.Damage[i].do(t, fsys)
 			}
 			findings, rows := verifyAndCount(t, fsys)
-			if (len(findings) == 0) != quiet[d.Name] {
-				t.Errorf("findings %q", findings)
-			}
+			must.Equal(t, len(findings) == 0, quiet[d.Name], findings)
 			for id, k := range d.Kudu.Tablets {
 				n, read := rows[id]
 				if len(findings) == 0 && !read {
@@ -186,13 +184,10 @@ func verifyAndCount(t *testing.T, fsys *vfs.Mem) (findings []string, rows map[st
 // verify returns what Verify finds.
 func verify(t *testing.T, d *Directory) (findings []string) {
 	t.Helper()
-	err := d.Verify(t.Context(), func(f Finding) {
+	must.Do(t, d.Verify(t.Context(), func(f Finding) {
 		findings = append(findings, fmt.Sprintf("%s: %s %d block %d: %s", f.Tablet, f.File, f.Offset,
 			f.Block, f.Problem))
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	}))
 	return findings
 }
 

@@ -34,9 +34,7 @@ func TestDescriptionsMatchKudusTools(t *testing.T) {
 		}
 		must.Do(t, err)
 		d := c.open(t)
-		if n := len(d.Tablets()); n != len(manifest.Tablets) {
-			t.Errorf("%s: %d tablets, want %d", name, n, len(manifest.Tablets))
-		}
+		must.Equal(t, len(d.Tablets()), len(manifest.Tablets), name)
 		for _, want := range manifest.Tablets {
 			about := must.Get(d.Describe(want.ID))(t)
 			got := about.Tablets[0]
@@ -98,8 +96,6 @@ func TestSizesWithoutCounts(t *testing.T) {
 			r.LiveRowCount = nil
 		}
 		overwrite(t, fsys, "/fs/ts/tablet-meta/"+tablet, kudufs.AppendContainer(nil, kudufs.SuperblockKind, super))
-		if got := rows(); got != want {
-			t.Errorf("%s: %d rows, the counts say %d", name, got, want)
-		}
+		must.Equal(t, rows(), want, name)
 	}
 }

@@ -60,9 +60,7 @@ func scanLines(t *testing.T, table *Table, ts uint64) (out []string) {
 			})))
 		}
 	}
-	if err := it.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, it.Close())
 	return out
 }
 
@@ -73,9 +71,7 @@ func diffLines(t *testing.T, table *Table, start, end uint64) (out []string) {
 	for d.Next() {
 		out = append(out, kudutest.DiffLine(table.Schema, d.Before(), d.After()))
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.Close())
 	return out
 }
 

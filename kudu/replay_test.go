@@ -130,9 +130,7 @@ func TestLogsThatAreRefused(t *testing.T) {
 			fsys := base.Clone()
 			overwrite(t, fsys, path, logSegment(header, payload))
 			_, warnings, err := openWarned(t, fsys, tablet)
-			if !errors.Is(err, test.err) {
-				t.Errorf("got error %v, want %v", err, test.err)
-			}
+			must.Fail(t, err, test.err)
 			if err != nil {
 				warnings += err.Error()
 			}
@@ -320,9 +318,7 @@ func TestMemoryOfLogsIsBounded(t *testing.T) {
 			table := must.Get(d.Open(t.Context(), tablet.ID))(t)
 			most := d.memory.Used()
 			table.Close()
-			if left := d.memory.Used(); left != 0 {
-				t.Errorf("%s: %d bytes of %d after Close", name, left, most)
-			}
+			must.Equal(t, d.memory.Used(), 0, name, most)
 			if most > 0 {
 				some = true
 				testLogLimit(t, fsys, tablet.ID, most)
@@ -347,9 +343,7 @@ func testLogLimit(t *testing.T, fsys vfs.FS, tablet string, most int64) {
 			if err == nil {
 				table.Close()
 			}
-			if left := d.memory.Used(); left != 0 {
-				t.Errorf("tablet %s: %d bytes are left", tablet, left)
-			}
+			must.Equal(t, d.memory.Used(), 0, tablet)
 		}
 	}
 }

@@ -38,9 +38,7 @@ func TestVerifyFindsFilesThatWereRemoved(t *testing.T) {
 			must.Do(t, fsys.Remove(filepath.Join(data, name)))
 		}
 	}
-	if _, err := d.Open(t.Context(), c.Tablets[0].ID); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("table without data files: %v", err)
-	}
+	must.Fail(t, must.Err(d.Open(t.Context(), c.Tablets[0].ID)), ErrCorrupt, "table without data files")
 	if findings := strings.Join(verify(t, d), "\n"); !strings.Contains(findings, "is missing") {
 		t.Errorf("findings %q", findings)
 	}

@@ -17,12 +17,10 @@ func tree(t *testing.T, v FS, dir string) string {
 	var out []string
 	var walk func(dir string)
 	walk = func(dir string) {
-		names, err := v.List(dir)
-		must.Do(t, err)
+		names := must.Get(v.List(dir))(t)
 		for _, n := range names {
 			n = dir + "/" + n
-			info, err := v.Stat(n)
-			must.Do(t, err)
+			info := must.Get(v.Stat(n))(t)
 			if info.IsDir() {
 				out = append(out, n+"/")
 				walk(n)
@@ -41,12 +39,8 @@ func TestCrashLosesUnsyncedBytes(t *testing.T) {
 	must.Do(t, m.SyncDir("/"))
 	check := func(step, kill, crash string) {
 		t.Helper()
-		if got := tree(t, m.Clone(), "/s"); got != kill {
-			t.Errorf("%s: a kill leaves %q, want %q", step, got, kill)
-		}
-		if got := tree(t, m.Crash(), "/s"); got != crash {
-			t.Errorf("%s: a power cut leaves %q, want %q", step, got, crash)
-		}
+		must.Equal(t, tree(t, m.Clone(), "/s"), kill, step)
+		must.Equal(t, tree(t, m.Crash(), "/s"), crash, step)
 	}
 	a := put(t, m, "/s/a", "one")
 	check("created", "/s/a=one", "")
@@ -60,8 +54,7 @@ func TestCrashLosesUnsyncedBytes(t *testing.T) {
 	check("name synced, content not", "/s/a=one /s/b=two", "/s/a=one /s/b=")
 	must.Do(t, b.Sync())
 
-	_, err := a.WriteAt([]byte("ONE, longer"), 0)
-	must.Do(t, err)
+	must.Get(a.WriteAt([]byte("ONE, longer"), 0))(t)
 	check("written again", "/s/a=ONE, longer /s/b=two", "/s/a=one /s/b=two")
 	must.Do(t, a.Truncate(1))
 	check("cut", "/s/a=O /s/b=two", "/s/a=one /s/b=two")
@@ -93,8 +86,7 @@ func TestCopiesAreIndependentAndUnlocked(t *testing.T) {
 	f := put(t, m, "/a", "one")
 	must.Do(t, f.Sync())
 	must.Do(t, m.SyncDir("/"))
-	_, err := m.Lock("/a", LockCreate)
-	must.Do(t, err)
+	must.Get(m.Lock("/a", LockCreate))(t)
 	for name, c := range map[string]*Mem{"Clone": m.Clone(), "Crash": m.Crash()} {
 		l, err := c.Lock("/a", LockCreate)
 		if err != nil {
@@ -102,18 +94,11 @@ func TestCopiesAreIndependentAndUnlocked(t *testing.T) {
 		}
 		must.Do(t, l.Write([]byte(name)))
 		must.Do(t, put(t, c, "/b", "b").Close())
-		if got := tree(t, m, ""); got != "/a=one" {
-			t.Errorf("writing to the %s changed the original: %q", name, got)
-		}
-		if got := tree(t, c.Crash(), ""); got != "/a=one" {
-			t.Errorf("a power cut of the %s leaves %q", name, got)
-		}
+		must.Equal(t, tree(t, m, ""), "/a=one", name)
+		must.Equal(t, tree(t, c.Crash(), ""), "/a=one", name)
 	}
-	_, err = f.WriteAt([]byte("two"), 0)
-	must.Do(t, err)
-	if got := textOf(t, m.Crash(), "/a"); got != "one" {
-		t.Errorf("the original's synced content is %q", got)
-	}
+	must.Get(f.WriteAt([]byte("two"), 0))(t)
+	must.Equal(t, textOf(t, m.Crash(), "/a"), "one", "the original's synced content")
 }
 
 // A simple model: each file is a string and the string of its last sync.
@@ -153,26 +138,19 @@ func TestRandomHistoriesCrashAsTheModelSays(t *testing.T) {
 			case op == 5: // continue with the copy after a kill
 				m = m.Clone()
 				for n, f := range names {
-					h, err := m.Open(n, true)
-					must.Do(t, err)
+					h := must.Get(m.Open(n, true))(t)
 					handles[f] = h
 				}
 			default:
 				add := strings.Repeat(string(rune('a'+rng.Intn(26))), rng.Intn(6000))
-				_, err := handles[f].WriteAt([]byte(add), int64(len(f.now)))
-				must.Do(t, err)
+				must.Get(handles[f].WriteAt([]byte(add), int64(len(f.now))))(t)
 				f.now += add
 			}
 			c := m.Crash()
-			left, err := c.List("/")
-			must.Do(t, err)
-			if len(left) != len(synced) {
-				t.Fatalf("a power cut leaves %q, want %d names", left, len(synced))
-			}
+			left := must.Get(c.List("/"))(t)
+			must.Equal(t, len(left), len(synced), left)
 			for n, f := range synced {
-				if got := textOf(t, c, n); got != f.synced {
-					t.Fatalf("%s has %d bytes after a power cut, want %d", n, len(got), len(f.synced))
-				}
+				must.Equal(t, textOf(t, c, n), f.synced, n)
 			}
 		}
 	}

@@ -13,8 +13,7 @@ import (
 // takes returns the number of bytes that a file occupies on disk.
 func takes(t *testing.T, name string) int64 {
 	t.Helper()
-	info, err := OS.Stat(name)
-	must.Do(t, err)
+	info := must.Get(OS.Stat(name))(t)
 	return Allocated(info)
 }
 

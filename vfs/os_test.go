@@ -45,8 +45,7 @@ func lockElsewhere(t *testing.T, name string, exclusive bool) string {
 	if exclusive {
 		cmd.Env = append(cmd.Env, lockEnv+"_EXCLUSIVE=1")
 	}
-	out, err := cmd.CombinedOutput()
-	must.Do(t, err)
+	out := must.Get(cmd.CombinedOutput())(t)
 	return string(out)
 }
 
@@ -54,17 +53,13 @@ func TestLockExcludesOtherProcesses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "LOCK")
 	want := func(what string, exclusive bool, want string) {
 		t.Helper()
-		if got := lockElsewhere(t, name, exclusive); got != want {
-			t.Errorf("%s: the other process says %q, want %q", what, got, want)
-		}
+		must.Equal(t, lockElsewhere(t, name, exclusive), want, what)
 	}
-	l, err := OS.Lock(name, LockCreate)
-	must.Do(t, err)
+	l := must.Get(OS.Lock(name, LockCreate))(t)
 	want("exclusive under exclusive", true, "locked")
 	want("shared under exclusive", false, "locked")
 	must.Do(t, l.Close())
-	l, err = OS.Lock(name, LockShared)
-	must.Do(t, err)
+	l = must.Get(OS.Lock(name, LockShared))(t)
 	want("exclusive under shared", true, "locked")
 	want("shared under shared", false, "taken")
 	must.Do(t, l.Close())
@@ -91,8 +86,7 @@ func TestOSOpensRegularFilesOnly(t *testing.T) {
 		l.Close()
 		t.Error("a symbolic link was locked")
 	}
-	info, err := OS.Stat(at("link"))
-	must.Do(t, err)
+	info := must.Get(OS.Stat(at("link")))(t)
 	if info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("Stat followed the link: %v", info.Mode())
 	}
@@ -106,11 +100,8 @@ func TestOSModesAreForTheOwnerOnly(t *testing.T) {
 	must.Do(t, OS.Mkdir(filepath.Join(dir, "d")))
 	must.Do(t, put(t, OS, filepath.Join(dir, "d/f"), "").Close())
 	for name, want := range map[string]fs.FileMode{"d": 0o700, "d/f": 0o600} {
-		info, err := OS.Stat(filepath.Join(dir, name))
-		must.Do(t, err)
-		if got := info.Mode().Perm(); got != want {
-			t.Errorf("%s has mode %o, want %o", name, got, want)
-		}
+		info := must.Get(OS.Stat(filepath.Join(dir, name)))(t)
+		must.Equal(t, info.Mode().Perm(), want, name)
 	}
 }
 
@@ -119,8 +110,8 @@ func TestFullDiskKeepsTheSystemError(t *testing.T) {
 		t.Skip("windows has other codes for a full disk")
 	}
 	err := noSpace(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
-	wantIs(t, "sentinel", err, fault.ErrNoSpace)
-	wantIs(t, "system's error", err, syscall.ENOSPC)
+	must.Fail(t, err, fault.ErrNoSpace, "sentinel")
+	must.Fail(t, err, syscall.ENOSPC, "system's error")
 	var pe *fs.PathError
 	if !errors.As(err, &pe) || pe.Path != "x" {
 		t.Errorf("the path is lost: %v", err)
@@ -134,7 +125,5 @@ func TestFreeBytesKnowsTheDirectory(t *testing.T) {
 	if n := OS.FreeBytes(t.TempDir()); n <= 0 {
 		t.Errorf("FreeBytes is %d", n)
 	}
-	if n := OS.FreeBytes(filepath.Join(t.TempDir(), "none")); n != -1 {
-		t.Errorf("FreeBytes of no directory is %d, want -1", n)
-	}
+	must.Equal(t, OS.FreeBytes(filepath.Join(t.TempDir(), "none")), -1, "FreeBytes of no directory")
 }

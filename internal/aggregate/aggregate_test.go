@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/aggregate"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -152,9 +153,7 @@ func TestAggregatorMatchesLoopOverCells(t *testing.T) {
 		}
 		list, wanted := a.Groups(), model.GroupRows(in.columns, in.rows, keys)
 		groups += len(list)
-		if len(list) != len(wanted) {
-			t.Fatalf("seed %d: %d groups, want %d", n, len(list), len(wanted))
-		}
+		must.Equal(t, len(list), len(wanted), n)
 		for i, g := range list {
 			if got, want := a.Key(g), wanted[i].Key; !slices.EqualFunc(got, want, equalCells) {
 				t.Fatalf("seed %d: group %d has key %x, want %x", n, i, got, want)

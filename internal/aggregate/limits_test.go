@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -24,9 +25,7 @@ func TestCarriesDoNotChangeFloatSums(t *testing.T) {
 			carried.dirty = min(carried.dirty, carryEvery-1)
 			carried.Add(v)
 		}
-		if a, b := plain.Float64(), carried.Float64(); a != b {
-			t.Fatalf("%v with carries, %v without", b, a)
-		}
+		must.Equal(t, carried.Float64(), plain.Float64())
 		last := len(carried.digits) - 1
 		if carried.dirty == 0 && slices.ContainsFunc(carried.digits[:last],
 			func(d int64) bool { return d>>digitBits != 0 }) {

@@ -81,26 +81,18 @@ func TestContainerFilesAreTheSpecifications(t *testing.T) {
 	const us = 1700000000000000
 	got := AppendContainer(nil, "kudu.BlockRecordPB", record(1, kudupb.BlockRecordType_CREATE, us, 0, 4096),
 		record(2, kudupb.BlockRecordType_CREATE, us+1, 4096, 100), record(1, kudupb.BlockRecordType_DELETE, us+2))
-	if !bytes.Equal(got, want) {
-		t.Errorf("wrote %x, want %x", got, want)
-	}
+	must.Equal(t, got, want)
 	d := open(t, server(t, want, 8192))
 	if n, _, err := d.FindBlock(2); n != 100 || err != nil {
 		t.Errorf("block 2 has %d bytes (%v)", n, err)
 	}
-	if _, err := d.OpenBlock(1); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("the deleted block: %v", err)
-	}
+	must.Fail(t, must.Err(d.OpenBlock(1)), fault.ErrCorrupt)
 	if len(d.Problems()) > 0 {
 		t.Errorf("problems: %v", d.Problems())
 	}
 	b := must.Get(d.OpenBlock(2))(t)
-	if content, err := io.ReadAll(b); len(content) != 100 || err != nil {
-		t.Errorf("read %d bytes (%v)", len(content), err)
-	}
-	if err := errors.Join(b.Close(), b.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, len(must.Get(io.ReadAll(b))(t)), 100)
+	must.Do(t, errors.Join(b.Close(), b.Close()))
 }
 
 // A cut at any byte loses the records after it and nothing else; without a cut at the end of a
@@ -140,12 +132,8 @@ func TestBlocksPastTheEndOfTheFileAreRefused(t *testing.T) {
 // The path is from the example in the blockmanager spec.
 func TestPathsOfFileBlocks(t *testing.T) {
 	d := &Directory{byDirectory: []*Root{nil, {Dir: "/r"}}}
-	if path, err := d.blockPath(0x0001123456789abc); path != "/r/data/12/34/56/0301490975054524" || err != nil {
-		t.Errorf("%s (%v)", path, err)
-	}
-	if _, err := d.blockPath(5); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("a block of a missing directory: %v", err)
-	}
+	must.Equal(t, must.Get(d.blockPath(0x0001123456789abc))(t), "/r/data/12/34/56/0301490975054524")
+	must.Fail(t, must.Err(d.blockPath(5)), fault.ErrCorrupt, "a block of a missing directory")
 }
 
 func TestEncryptedAndUnknownDirectoriesAreUnsupported(t *testing.T) {
@@ -153,20 +141,14 @@ func TestEncryptedAndUnknownDirectoriesAreUnsupported(t *testing.T) {
 		fsys := server(t, fromHex(t, metadataFile), 8192)
 		data := &kudupb.DirInstanceMetadataPB{DirSet: &kudupb.DirSetPB{Uuid: []byte("u")}, DirType: &kind}
 		must.Do(t, Replace(fsys, "/ts/data/block_manager_instance", AppendContainer(nil, DataKind, data)))
-		if _, err := Open(fsys, "/ts"); !errors.Is(err, fault.ErrUnsupported) {
-			t.Errorf("%s: %v", kind, err)
-		}
+		must.Fail(t, must.Err(Open(fsys, "/ts")), fault.ErrUnsupported, kind)
 	}
 	fsys := server(t, fromHex(t, metadataFile), 8192)
 	instance := &kudupb.InstanceMetadataPB{Uuid: []byte("u"), FormatStamp: proto.String(""),
 		ServerKey: proto.String("k")}
 	must.Do(t, Replace(fsys, "/ts/instance", AppendContainer(nil, InstanceKind, instance)))
-	if _, err := Open(fsys, "/ts"); !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("encrypted: %v", err)
-	}
-	if _, err := Open(fsys, "/nowhere"); !errors.Is(err, fault.ErrNotStore) {
-		t.Errorf("no directory: %v", err)
-	}
+	must.Fail(t, must.Err(Open(fsys, "/ts")), fault.ErrUnsupported)
+	must.Fail(t, must.Err(Open(fsys, "/nowhere")), fault.ErrNotStore)
 }
 
 // FuzzContainerMetadata gives records with valid checksums to the log block manager.
@@ -186,9 +168,7 @@ func FuzzContainerMetadata(f *testing.F) {
 func readBlock(t *testing.T, d *Directory, id block.ID) {
 	b := must.Get(d.OpenBlock(id))(t)
 	defer b.Close()
-	if n, err := io.Copy(io.Discard, b); n != b.Size() || err != nil {
-		t.Errorf("block %d: %d bytes of %d (%v)", id, n, b.Size(), err)
-	}
+	must.Equal(t, must.Get(io.Copy(io.Discard, b))(t), b.Size(), id)
 }
 
 // FuzzContainerFile gives any bytes to the reader of container files.
@@ -251,9 +231,7 @@ func TestMemoryOfEmptyMessagesIsBounded(t *testing.T) {
 		if n := memtest.Allocated(func() { err = read() }); n > most {
 			t.Errorf("%s: allocates %d bytes", what, n)
 		}
-		if !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.Fail(t, err, fault.ErrCorrupt, what)
 	}
 	file(d.SuperblockPath(tablet), SuperblockKind, bytes.Repeat([]byte{6<<3 | 2, 0}, size/2))
 	refused("superblock", 2*size, func() error { _, err := d.Superblock(tablet); return err })

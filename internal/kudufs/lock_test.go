@@ -73,9 +73,7 @@ func TestLockOfServerIsSeen(t *testing.T) {
 		t.Error("not in use although another process has the lock")
 	}
 	in.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, cmd.Wait())
 	if d.InUse() {
 		t.Error("in use after the process with the lock has ended")
 	}

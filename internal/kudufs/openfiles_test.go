@@ -1,8 +1,6 @@
 package kudufs
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -95,9 +93,7 @@ func TestFewContainersAreOpen(t *testing.T) {
 		t.Errorf("%d files were open", n)
 	}
 	for _, b := range blocks {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, b.Close())
 	}
 	if n := fsys.open.Load(); n != 0 || d.files.recent.Len() != 0 {
 		t.Errorf("%d files are open after their blocks were closed, %d are listed", n, d.files.recent.Len())
@@ -113,12 +109,8 @@ func TestBlocksOfContainerShareItsFile(t *testing.T) {
 		blocks = append(blocks, b)
 	}
 	for i, b := range blocks {
-		if n := fsys.open.Load(); n != 1 {
-			t.Errorf("%d files are open after %d blocks were closed", n, i)
-		}
-		if text, err := io.ReadAll(b); !bytes.Equal(text, []byte("00000001")) || err != nil {
-			t.Errorf("read %q (%v)", text, err)
-		}
+		must.Equal(t, fsys.open.Load(), 1, i)
+		must.Equal(t, must.Get(io.ReadAll(b))(t), []byte("00000001"))
 		b.Close()
 	}
 	if n := fsys.open.Load(); n != 0 {
@@ -135,7 +127,5 @@ func TestContainerRemovedBetweenReadsIsCorrupt(t *testing.T) {
 	second := must.Get(d.OpenBlock(2))(t)
 	defer second.Close()
 	must.Do(t, fsys.Remove("/ts/data/many00001.data"))
-	if _, err := io.ReadAll(first); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("read: %v", err)
-	}
+	must.Fail(t, must.Err(io.ReadAll(first)), fault.ErrCorrupt)
 }

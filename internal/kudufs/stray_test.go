@@ -45,9 +45,7 @@ func TestStrayFilesAreNotRead(t *testing.T) {
 	if len(ids) != 1 || ids[0] != tablet || len(others) != 4 || err != nil {
 		t.Errorf("tablets %q, others %q, %v", ids, others, err)
 	}
-	if _, err := Open(closedFS{fsys, "/ts"}, "/"); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("the only root may not be read: %v", err)
-	}
+	must.Fail(t, must.Err(Open(closedFS{fsys, "/ts"}, "/")), fs.ErrPermission, "the only root may not be read")
 }
 
 // blockRecord returns a record of a container: the block with extent, or its deletion without one.
@@ -67,15 +65,9 @@ func TestDataFilesThatAreMissing(t *testing.T) {
 		4096)
 	d := open(t, fsys)
 	must.Do(t, fsys.Remove("/ts/data/c.data"))
-	if _, err := d.OpenBlock(1); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("file removed after Open: %v", err)
-	}
-	if _, err := open(t, fsys).OpenBlock(2); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("block without bytes and file: %v", err)
-	}
-	if _, err := d.Superblock("x"); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("superblock without file: %v", err)
-	}
+	must.Fail(t, must.Err(d.OpenBlock(1)), fault.ErrCorrupt, "file removed after Open")
+	must.Fail(t, must.Err(open(t, fsys).OpenBlock(2)), fault.ErrCorrupt, "block without bytes and file")
+	must.Fail(t, must.Err(d.Superblock("x")), fault.ErrCorrupt, "superblock without file")
 }
 
 // A container that deletes a block of another one is damaged, and the block is not.
@@ -121,9 +113,7 @@ func TestManyDamagedBlocks(t *testing.T) {
 		records = append(records, blockRecord(id+1, 0, 4096))
 	}
 	d := open(t, server(t, AppendContainer(nil, "kudu.BlockRecordPB", records...), 4095))
-	if len(d.Problems()) != maxProblems {
-		t.Errorf("%d problems", len(d.Problems()))
-	}
+	must.Equal(t, len(d.Problems()), maxProblems)
 	for id, want := range map[block.ID]string{1: "bytes [0, 4096)", maxProblems + 100: "more than"} {
 		if _, err := d.OpenBlock(id); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), want) {
 			t.Errorf("block %d: %v", id, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // write returns an operation that writes rows, and its result.
@@ -41,14 +42,10 @@ func read(t *testing.T, segments ...[]byte) {
 					return nil
 				}
 				if r.Kind == Insert || r.Kind == Upsert {
-					if err := d.format.Check(d.Image(r, nil)); err != nil {
-						t.Errorf("image: %v", err)
-					}
+					must.Do(t, d.format.Check(d.Image(r, nil)))
 				}
 				if list, ok := d.Change(r, nil); ok && len(list) > 0 {
-					if err := list.Check(d.last); err != nil {
-						t.Errorf("change: %v", err)
-					}
+					must.Do(t, list.Check(d.last))
 				}
 				return nil
 			})
@@ -79,9 +76,7 @@ func FuzzSegment(f *testing.F) {
 	f.Add(closed)
 	f.Add(append(bytes.Clone(closed[:len(closed)-5]), make([]byte, 40)...))
 	fuzztest.Run(f, func(t *testing.T, data []byte) {
-		if err := Dump(io.Discard, data); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, Dump(io.Discard, data))
 		read(t, data)
 	})
 }

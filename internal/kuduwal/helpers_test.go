@@ -35,8 +35,7 @@ func appendBatch(dst, stored []byte, payloadLen int) []byte {
 
 func marshal(t testing.TB, m proto.Message) []byte {
 	t.Helper()
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	must.Do(t, err)
+	b := must.Get(proto.MarshalOptions{Deterministic: true}.Marshal(m))(t)
 	return b
 }
 
@@ -74,9 +73,7 @@ func appendEntries(t testing.TB, dst []byte, codec compress.Codec, entries ...*k
 	payload := marshal(t, &kudupb.LogEntryBatchPB{Entry: entries})
 	stored := payload
 	if codec != compress.None {
-		var err error
-		stored, err = codec.Compress(nil, payload)
-		must.Do(t, err)
+		stored = must.Get(codec.Compress(nil, payload))(t)
 	}
 	return appendBatch(dst, stored, len(payload))
 }
@@ -122,10 +119,8 @@ func segmentPath(n int) string {
 
 func writeFile(t testing.TB, m *vfs.Mem, name string, content []byte) {
 	t.Helper()
-	f, err := m.Create(name)
-	must.Do(t, err)
-	_, err = f.WriteAt(content, 0)
-	must.Do(t, err)
+	f := must.Get(m.Create(name))(t)
+	must.Get(f.WriteAt(content, 0))(t)
 	must.Do(t, f.Close())
 }
 

@@ -98,8 +98,7 @@ func TestReplayFindsLostSegments(t *testing.T) {
 		{"last segment missing", [][]byte{closed}, "a later one is missing"},
 		{"header of another segment", [][]byte{first, third}, "segment 3"},
 	} {
-		_, sum, err := replayLog(t, writeLog(t, c.segments...))
-		must.Do(t, err)
+		_, sum := must.Get2(replayLog(t, writeLog(t, c.segments...)))(t)
 		var found string
 		for _, f := range sum.Findings {
 			found += f.String() + "\n"

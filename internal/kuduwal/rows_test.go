@@ -19,10 +19,8 @@ import (
 
 func testDecoder(t testing.TB) *Decoder {
 	t.Helper()
-	s, err := meta.SchemaFromMessage(testSchema())
-	must.Do(t, err)
-	d, err := NewDecoder(s)
-	must.Do(t, err)
+	s := must.Get(meta.SchemaFromMessage(testSchema()))(t)
+	d := must.Get(NewDecoder(s))(t)
 	return d
 }
 
@@ -50,9 +48,7 @@ func TestRowIsTheDocumentedExample(t *testing.T) {
 		}
 		return nil
 	}))
-	if n != 1 {
-		t.Errorf("%d rows", n)
-	}
+	must.Equal(t, n, 1)
 }
 
 // row encodes an operation: values are int32 for k, string for fixed, int64 for free, nil for
@@ -126,9 +122,7 @@ func TestRowsOfAllKinds(t *testing.T) {
 					got += " refused"
 				}
 			}
-			if got != c.want {
-				t.Errorf("%v %v: %q, want %q", c.kind, c.values, got, c.want)
-			}
+			must.Equal(t, got, c.want, c.kind, c.values)
 			return nil
 		}))
 	}
@@ -144,10 +138,8 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 	m.Columns[1] = &kudupb.ColumnSchemaPB{Id: proto.Uint32(3), Name: proto.String("fixed"),
 		Type:             proto.Int32(int32(kudupb.DataType_STRING)),
 		ReadDefaultValue: []byte("before"), WriteDefaultValue: []byte("after")}
-	last, err := meta.SchemaFromMessage(m)
-	must.Do(t, err)
-	d, err := NewDecoder(last)
-	must.Do(t, err)
+	last := must.Get(meta.SchemaFromMessage(m))(t)
+	d := must.Get(NewDecoder(last))(t)
 	cells := func(client *kudupb.SchemaPB, values ...any) (out string) {
 		t.Helper()
 		must.Do(t, d.Each(request(t, client, row(kudupb.RowOperationType_UPSERT, values...), []byte("abc")),
@@ -160,17 +152,11 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 			}))
 		return out
 	}
-	if got, want := cells(m, 1, nil, "NULL"), `["after" ""] "\x01\x02\x00"`; got != want {
-		t.Errorf("newest schema: %s, want %s", got, want)
-	}
+	must.Equal(t, cells(m, 1, nil, "NULL"), `["after" ""] "\x01\x02\x00"`)
 	must.Do(t, d.SetSchema(old, false))
-	if got, want := cells(testSchema(), 1, "abc", "NULL"), `["before" ""] "\x01\x01\x04abc\x02\x00"`; got != want {
-		t.Errorf("older schema: %s, want %s", got, want)
-	}
-	if err := d.Each(request(t, m, row(kudupb.RowOperationType_UPSERT, 1), nil), nil); !errors.Is(err,
-		fault.ErrCorrupt) {
-		t.Errorf("a column of the newest schema in the older one: %v", err)
-	}
+	must.Equal(t, cells(testSchema(), 1, "abc", "NULL"), `["before" ""] "\x01\x01\x04abc\x02\x00"`)
+	must.Fail(t, d.Each(request(t, m, row(kudupb.RowOperationType_UPSERT, 1), nil), nil),
+		fault.ErrCorrupt, "a column of the newest schema in the older one")
 	dropped := testSchema()
 	dropped.Columns = append(dropped.Columns[:1], dropped.Columns[2])
 	m.Columns[1].ReadDefaultValue = nil
@@ -178,22 +164,15 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 		d, err = NewDecoder(last)
 	}
 	must.Do(t, err)
-	without, err := meta.SchemaFromMessage(dropped)
-	must.Do(t, err)
-	if err := d.SetSchema(without, false); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("an older schema without a column that has no default: %v", err)
-	}
+	without := must.Get(meta.SchemaFromMessage(dropped))(t)
+	must.Fail(t, d.SetSchema(without, false),
+		fault.ErrCorrupt, "an older schema without a column that has no default")
 	must.Do(t, d.SetSchema(without, true))
-	if got, want := cells(dropped, 1, "NULL"), `["after" ""] "\x01\x02\x00"`; got != want {
-		t.Errorf("newer schema: %s, want %s", got, want)
-	}
+	must.Equal(t, cells(dropped, 1, "NULL"), `["after" ""] "\x01\x02\x00"`)
 	other := testSchema()
 	other.Columns[0].Type = proto.Int32(int32(kudupb.DataType_INT64))
-	o, err := meta.SchemaFromMessage(other)
-	must.Do(t, err)
-	if err := d.SetSchema(o, false); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("another type of the key: %v", err)
-	}
+	o := must.Get(meta.SchemaFromMessage(other))(t)
+	must.Fail(t, d.SetSchema(o, false), fault.ErrCorrupt, "another type of the key")
 }
 
 func TestAutoIncrementAndImmutableColumns(t *testing.T) {
@@ -202,10 +181,8 @@ func TestAutoIncrementAndImmutableColumns(t *testing.T) {
 		Type:  proto.Int32(int32(kudupb.DataType_INT64)),
 		IsKey: proto.Bool(true), IsAutoIncrementing: proto.Bool(true)}
 	m.Columns[2].Immutable = proto.Bool(true)
-	s, err := meta.SchemaFromMessage(m)
-	must.Do(t, err)
-	d, err := NewDecoder(s)
-	must.Do(t, err)
+	s := must.Get(meta.SchemaFromMessage(m))(t)
+	d := must.Get(NewDecoder(s))(t)
 	run := func(counter int64, rows ...[]byte) (out []string, err error) {
 		w := request(t, m, bytes.Join(rows, nil), nil)
 		if counter >= 0 {
@@ -231,19 +208,14 @@ func TestAutoIncrementAndImmutableColumns(t *testing.T) {
 		{-1, [][]byte{insert}, "32 0 true "},
 		{3, [][]byte{insert}, "4 0 true "},
 	} {
-		got, err := run(c.counter, c.rows...)
-		if strings.Join(got, "|") != c.want || err != nil {
-			t.Errorf("got %q, %v, want %q", got, err, c.want)
-		}
+		must.Equal(t, strings.Join(must.Get(run(c.counter, c.rows...))(t), "|"), c.want)
 	}
 	for _, bad := range [][]byte{row(kudupb.RowOperationType_INSERT, 5, 7), row(kudupb.RowOperationType_UPSERT, 5)} {
 		if got, err := run(1, bad); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("% x: %q, %v", bad, got, err)
 		}
 	}
-	if _, err := run(1<<63-1, insert); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("no value left: %v", err)
-	}
+	must.Fail(t, must.Err(run(1<<63-1, insert)), fault.ErrCorrupt, "no value left")
 }
 
 func TestMalformedRequests(t *testing.T) {
@@ -269,9 +241,7 @@ func TestMalformedRequests(t *testing.T) {
 	} {
 		w := request(t, testSchema(), bytes.Clone(good), []byte("abc"))
 		c.change(w)
-		if err := testDecoder(t).Each(w, func(*Row) error { return nil }); !errors.Is(err, c.err) {
-			t.Errorf("%s: got error %v, want %v", c.name, err, c.err)
-		}
+		must.Fail(t, testDecoder(t).Each(w, func(*Row) error { return nil }), c.err, c.name)
 	}
 }
 

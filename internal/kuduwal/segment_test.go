@@ -23,9 +23,7 @@ import (
 // The examples in the comment above headMagic.
 func TestBatchIsTheDocumentedExample(t *testing.T) {
 	want := unhex(t, "04 00 00 00 04 00 00 00 9c de e1 47 fa 31 54 d1 6b 75 64 75")
-	if got := appendBatch(nil, []byte("kudu"), 4); !bytes.Equal(got, want) {
-		t.Errorf("encoded % x, want % x", got, want)
-	}
+	must.Equal(t, appendBatch(nil, []byte("kudu"), 4), want)
 	if h, ok := parseBatchHeader(want, batchLen); !ok || h != (batchHeader{4, 4, 0x47e1de9c}) {
 		t.Errorf("parsed %+v, %v", h, ok)
 	}
@@ -57,11 +55,8 @@ func TestDumpEqualsGoldenFile(t *testing.T) {
 			must.Do(t, os.MkdirAll("testdata", 0o755))
 			must.Do(t, os.WriteFile(golden, out.Bytes(), 0o644))
 		}
-		want, err := os.ReadFile(golden)
-		must.Do(t, err)
-		if !bytes.Equal(out.Bytes(), want) {
-			t.Errorf("the dump differs from %s:\n%s", golden, out.Bytes())
-		}
+		want := must.Get(os.ReadFile(golden))(t)
+		must.Equal(t, out.Bytes(), want, golden)
 	}
 }
 
@@ -102,15 +97,12 @@ func TestEndOfSegment(t *testing.T) {
 			fault.ErrCorrupt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := Open(writeLog(t, c.data), segmentPath(1))
-			must.Do(t, err)
+			r := must.Get(Open(writeLog(t, c.data), segmentPath(1)))(t)
 			n := 0
 			for r.Next() {
 				n++
 			}
-			if err := r.Close(); !errors.Is(err, c.err) {
-				t.Errorf("got error %v, want %v", err, c.err)
-			}
+			must.Fail(t, r.Close(), c.err)
 			var found string
 			for _, f := range r.Findings() {
 				found += f.String()
@@ -148,8 +140,7 @@ func TestClosedSegments(t *testing.T) {
 		{"last batch damaged", torn, 1, 0, fault.ErrCorrupt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := Open(writeLog(t, c.data), segmentPath(1))
-			must.Do(t, err)
+			r := must.Get(Open(writeLog(t, c.data), segmentPath(1)))(t)
 			n := 0
 			for r.Next() {
 				n++
@@ -183,9 +174,7 @@ func TestSegmentsThatDoNotOpen(t *testing.T) {
 		{"unknown codec", appendHeader(t, nil, 1, 9), fault.ErrUnsupported},
 		{"zeros before entries", noMagic, fault.ErrCorrupt},
 	} {
-		if _, err := Open(writeLog(t, c.data), segmentPath(1)); !errors.Is(err, c.err) {
-			t.Errorf("%s: got error %v, want %v", c.name, err, c.err)
-		}
+		must.Fail(t, must.Err(Open(writeLog(t, c.data), segmentPath(1))), c.err, c.name)
 	}
 }
 
@@ -198,8 +187,7 @@ func TestOldBatchHeaders(t *testing.T) {
 	batch := appendBatch(nil, payload, len(payload))
 	head := append(bytes.Clone(batch[:4]), batch[8:12]...)
 	head = binary.LittleEndian.AppendUint32(head, coding.CRC32C(head))
-	r, err := Open(writeLog(t, append(append(b, head...), payload...)), segmentPath(1))
-	must.Do(t, err)
+	r := must.Get(Open(writeLog(t, append(append(b, head...), payload...)), segmentPath(1)))(t)
 	if !r.Next() || r.Entry().GetReplicate().GetId().GetIndex() != 1 || r.Next() {
 		t.Error("the entry was not read")
 	}
@@ -232,8 +220,7 @@ func goldenLogs(t testing.TB, name string) (m *vfs.Mem, dirs []string) {
 func TestEntriesOfRealServers(t *testing.T) {
 	cases := goldenCases
 	if os.Getenv("ORIBI_FULL") != "" {
-		entries, err := os.ReadDir(filepath.Join(corpustest.Dir(t), "golden", "kudu"))
-		must.Do(t, err)
+		entries := must.Get(os.ReadDir(filepath.Join(corpustest.Dir(t), "golden", "kudu")))(t)
 		cases = nil
 		for _, e := range entries {
 			if e.IsDir() && e.Name() != "encrypted" {
@@ -245,8 +232,7 @@ func TestEntriesOfRealServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, dirs := goldenLogs(t, name)
 			for _, dir := range dirs {
-				segments, err := Segments(m, dir)
-				must.Do(t, err)
+				segments := must.Get(Segments(m, dir))(t)
 				if strings.HasSuffix(filepath.Base(dir), ".recovery") {
 					continue // Kudu's tool was given the other directory
 				}
@@ -271,8 +257,7 @@ func compareWithTool(t *testing.T, m *vfs.Mem, name, dir string, s Segment) {
 			want = append(want, "COMMIT "+id)
 		}
 	}
-	r, err := Open(m, s.Path)
-	must.Do(t, err)
+	r := must.Get(Open(m, s.Path))(t)
 	var got []string
 	for r.Next() {
 		line := describe(r.Entry())
@@ -285,8 +270,5 @@ func compareWithTool(t *testing.T, m *vfs.Mem, name, dir string, s Segment) {
 	if len(r.Findings()) > 0 {
 		t.Errorf("%s: %v", s.Path, r.Findings())
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%s: %d entries, the tool has %d:\n%.300s\nwant\n%.300s", s.Path, len(got), len(want),
-			strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	must.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"), s.Path)
 }

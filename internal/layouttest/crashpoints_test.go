@@ -32,11 +32,7 @@ func TestEachCrashPointNamesItsTest(t *testing.T) {
 				t.Errorf("row %d: %s is not a test", n, l[0])
 			}
 		}
-		if applies := !strings.Contains(cells[3], "does not apply"); applies != (len(links) > 0) {
-			t.Errorf("row %d: applies: %v, tests: %d", n, applies, len(links))
-		}
+		must.Equal(t, !strings.Contains(cells[3], "does not apply"), len(links) > 0, n)
 	}
-	if row != points {
-		t.Errorf("%d rows, want %d", row, points)
-	}
+	must.Equal(t, row, points)
 }

@@ -202,8 +202,6 @@ func FuzzParseNeverPanics(f *testing.F) {
 	s := columns(f)
 	fuzztest.Run(f, func(t *testing.T, in string) {
 		e, err := Parse(s, in)
-		if (err == nil) != (e != nil) {
-			t.Fatalf("%q: %v and an error %v", in, e, err)
-		}
+		must.Equal(t, err == nil, e != nil, in, e, err)
 	})
 }

@@ -1,10 +1,8 @@
 package handover
 
 import (
-	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -76,9 +74,8 @@ func exportEquals(t *testing.T, r *rand.Rand, table *oribi.Table, commits []mode
 		t.Errorf("%+v, %v", about, err)
 	}
 	equal(t, r, table, commits, d, result.Tablet)
-	if _, err := Export(t.Context(), table, "/ts", ExportOptions{FS: fsys}); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("into an existing directory: %v", err)
-	}
+	must.Fail(t, must.Err(Export(t.Context(), table, "/ts", ExportOptions{FS: fsys})),
+		fs.ErrExist, "into an existing directory")
 }
 
 // exported exports a table to "/ts" of a new file system, and checks the directory.
@@ -112,9 +109,7 @@ func equal(t *testing.T, r *rand.Rand, table *oribi.Table, commits []model.Commi
 			continue
 		}
 		want, got := tableRows(t, table, oribi.AsOf(ts)), kuduRows(t, from, ts)
-		if !slices.Equal(got, want) {
-			t.Errorf("at %d: %d rows, want %d\n%q\n%q", uint64(ts), len(got), len(want), got, want)
-		}
+		must.Equal(t, got, want, uint64(ts))
 	}
 }
 

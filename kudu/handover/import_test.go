@@ -117,9 +117,7 @@ func (m *importer) diff(what string, table *oribi.Table, a *kudutest.Answer) (ou
 		must.Do(m.t, err)
 		got = append(got, kudutest.DiffLine(table.Schema(), d.Key, d.After))
 	}
-	if diff := kudutest.FirstDifference(got, differ); diff != "" {
-		m.t.Errorf("diff %s of %s: %s", a.Label, what, diff)
-	}
+	must.Equal(m.t, kudutest.FirstDifference(got, differ), "", a.Label, what)
 	return out
 }
 
@@ -136,9 +134,7 @@ func columnsOf(table *kudu.Table) (cols []int) {
 func (m *importer) histories(what string, from *kudu.Table) {
 	m.t.Helper()
 	table := m.table(what)
-	if n, err := from.LiveRows(m.t.Context()); err != nil || n != int64(len(rowsAt(m.t, table))) {
-		m.t.Errorf("%s: %d rows, want %d, %v", what, len(rowsAt(m.t, table)), n, err)
-	}
+	must.Equal(m.t, must.Get(from.LiveRows(m.t.Context()))(m.t), int64(len(rowsAt(m.t, table))), what)
 	it := must.Get(from.Diff(mvcc.AsOf(from.KeptSince()), mvcc.Everything, columnsOf(from)))(m.t)
 	encoder := keyenc.NewEncoder(from.Schema)
 	for n := 0; n < 60 && it.Next(); n++ {
@@ -164,13 +160,9 @@ func (m *importer) histories(what string, from *kudu.Table) {
 			must.Do(m.t, err)
 			got = append(got, version(v.Timestamp, v.Cells))
 		}
-		if diff := kudutest.FirstDifference(got, want); diff != "" {
-			m.t.Errorf("%s: history of %x: %s", what, it.Key(), diff)
-		}
+		must.Equal(m.t, kudutest.FirstDifference(got, want), "", what, it.Key())
 	}
-	if err := it.Close(); err != nil {
-		m.t.Error(err)
-	}
+	must.Do(m.t, it.Close())
 }
 
 // keyRow returns key cells as a row.
@@ -210,9 +202,7 @@ func TestImportedTablesAnswerAsTheServers(t *testing.T) {
 // verify checks the whole store.
 func (m *importer) verify() {
 	m.t.Helper()
-	if err := m.store.Verify(m.t.Context(), func(f oribi.Finding) { m.t.Errorf("finding: %+v", f) }); err != nil {
-		m.t.Error(err)
-	}
+	must.Do(m.t, m.store.Verify(m.t.Context(), func(f oribi.Finding) { m.t.Errorf("finding: %+v", f) }))
 }
 
 // rewriteRow deletes the first row, and inserts it again after a flush.
@@ -235,9 +225,7 @@ func rewriteRow(t *testing.T, s *oribi.Store, table *oribi.Table) {
 			must.Do(t, table.Flush(t.Context()))
 		}
 	}
-	if diff := kudutest.FirstDifference(rowsAt(t, table), want); diff != "" {
-		t.Errorf("%s: after a row was written again: %s", table.Name(), diff)
-	}
+	must.Equal(t, kudutest.FirstDifference(rowsAt(t, table), want), "", table.Name())
 }
 
 // Only the rows as of a time are imported, and earlier times are refused.
@@ -280,9 +268,8 @@ func testImportOfRowsOnly(t *testing.T, ahead time.Duration) {
 				t.Errorf("%s: %s, %d rows", a.Label, diff, len(want))
 			}
 		}
-		if _, err := table.Count(t.Context(), oribi.AsOf(at-1)); !errors.Is(err, oribi.ErrTooOld) {
-			t.Errorf("a read of an earlier time: %v, want ErrTooOld", err)
-		}
+		must.Fail(t, must.Err(table.Count(t.Context(), oribi.AsOf(at-1))),
+			oribi.ErrTooOld, "a read of an earlier time")
 	}
 }
 
@@ -313,9 +300,7 @@ func TestImportUnderATakenName(t *testing.T) {
 	c := kudutest.Read(t, "unflushed-deltas")
 	d, s := openDirectory(t, c.Unpack(t)), openStore(t, vfs.NewMem())
 	from := openKudu(t, d, c.Tablets[0].Table)
-	if table, err := Import(t.Context(), s, from, ImportOptions{}); err != nil || table.Name() != c.Tablets[0].Table {
-		t.Fatal(err)
-	}
+	must.Equal(t, must.Get(Import(t.Context(), s, from, ImportOptions{}))(t).Name(), c.Tablets[0].Table)
 	if _, err := Import(t.Context(), s, from, ImportOptions{}); !errors.Is(err, oribi.ErrExists) ||
 		!strings.Contains(err.Error(), from.Name) {
 		t.Errorf("got %v, want ErrExists", err)

@@ -45,9 +45,7 @@ func wholeOrAbsent(t *testing.T, fsys vfs.FS, name string, want []string) (there
 	if err != nil {
 		return false, err
 	}
-	if diff := kudutest.FirstDifference(rowsAt(t, table), want); diff != "" {
-		t.Errorf("the table is there: %s", diff)
-	}
+	must.Equal(t, kudutest.FirstDifference(rowsAt(t, table), want), "")
 	return true, nil
 }
 
@@ -68,8 +66,7 @@ func importInto(t *testing.T, fsys vfs.FS, from *kudu.Table, arm func()) ([]stri
 // A crash at any time leaves all of the table or nothing, and after the import all.
 func TestCrashDuringImport(t *testing.T) {
 	from := small(t)
-	want, err := importInto(t, vfs.NewMem(), from, func() {})
-	must.Do(t, err)
+	want := must.Get(importInto(t, vfs.NewMem(), from, func() {}))(t)
 	limit, every := 2, seedtest.Stride(6)
 	if every == 1 {
 		limit = 0 // all
@@ -78,7 +75,7 @@ func TestCrashDuringImport(t *testing.T) {
 	seen := map[[16]byte]bool{}
 	there, absent := 0, 0
 	var states []crashfs.State
-	_, err = importInto(t, disk, from, func() {
+	_, err := importInto(t, disk, from, func() {
 		disk.OnOperation(func(c crashfs.Operation) error {
 			if c.N%every == 0 {
 				for s := range c.Point().States(r.Uint64(), limit) {

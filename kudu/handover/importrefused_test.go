@@ -77,9 +77,7 @@ func TestAdoptRefuses(t *testing.T) {
 		if !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v, want %v with %q", test.name, err, test.err, test.text)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Close())
 		if ok, err := wholeOrAbsent(t, fsys, "t", nil); ok || err != nil {
 			t.Errorf("%s: table %v, %v", test.name, ok, err)
 		}
@@ -127,11 +125,10 @@ func TestImportOfDamage(t *testing.T) {
 	}
 	for _, name := range files {
 		fsys := base.Clone()
-		f, err := fsys.Open(name, true)
-		must.Do(t, err)
+		f := must.Get(fsys.Open(name, true))(t)
 		var b [1]byte
 		const at = 40 // in the first cblock
-		_, err = f.ReadAt(b[:], at)
+		_, err := f.ReadAt(b[:], at)
 		b[0] ^= 1
 		if err == nil {
 			_, err = f.WriteAt(b[:], at)

@@ -64,9 +64,7 @@ func TestPartitionsOfServersTablets(t *testing.T) {
 					if to.Table != from.Table {
 						continue
 					}
-					if ok, err := p.has(key); err != nil || ok != (to.ID == from.ID) {
-						t.Errorf("row %x of tablet %s is in the partition of %s: %v, %v", key, from.ID, to.ID, ok, err)
-					}
+					must.Equal(t, must.Get(p.has(key))(t), to.ID == from.ID, key, from.ID, to.ID)
 				}
 				rows++
 			}
@@ -155,9 +153,7 @@ func installEquals(
 	}
 	d := must.Get(kudu.Open("/ts", kudu.Options{FS: fsys}))(t)
 	verified(t, d)
-	if want := int64(len(tableRows(t, table))); total.Rows != want {
-		t.Errorf("%d rows, want %d", total.Rows, want)
-	}
+	must.Equal(t, total.Rows, int64(len(tableRows(t, table))))
 	equal(t, rnd, table, r.Model.Commits, d, table.Name())
 }
 
@@ -227,9 +223,7 @@ func TestInstallRefusals(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
-			if !maps.Equal(before, contents(t, fsys, "/")) {
-				t.Error("the directory was changed")
-			}
+			must.Equal(t, before, contents(t, fsys, "/"), "the directory was changed")
 		})
 	}
 	fsys := vfs.NewMem()
@@ -306,9 +300,7 @@ func TestInstallWarnsOfReplicasAndLog(t *testing.T) {
 func TestRetentionIsRoundedUp(t *testing.T) {
 	for history, want := range map[time.Duration]int32{oribi.HistoryForever: -1, 0: 0, 1: 1, time.Second: 1,
 		1500 * time.Millisecond: 2, 1<<63 - 1: 1<<31 - 1} {
-		if got := seconds(history); got != want {
-			t.Errorf("%v: %d s, want %d", history, got, want)
-		}
+		must.Equal(t, seconds(history), want, history)
 	}
 }
 
@@ -426,9 +418,7 @@ func installCrashes(
 		if len(rows) != 0 && !slices.Equal(rows, want) {
 			t.Errorf("%s: %d rows", at, len(rows))
 		}
-		if !slices.Equal(others(d), before) {
-			t.Errorf("%s: other tablets have other rows", at)
-		}
+		must.Equal(t, others(d), before, at)
 		seen[len(rows)]++
 	}
 	disk.OnOperation(func(op crashfs.Operation) error {
@@ -479,8 +469,6 @@ func TestHandedOverDeltasAreOrderedByTime(t *testing.T) {
 	}
 	from := openKudu(t, d, result.Tablet)
 	for _, ts := range times {
-		if want, got := tableRows(t, table, oribi.AsOf(ts)), kuduRows(t, from, ts); !slices.Equal(got, want) {
-			t.Errorf("at %d: %q, want %q", uint64(ts), got, want)
-		}
+		must.Equal(t, kuduRows(t, from, ts), tableRows(t, table, oribi.AsOf(ts)), uint64(ts))
 	}
 }

@@ -63,9 +63,7 @@ func TestServersServeInstalledTables(t *testing.T) {
 			}
 			rows += result.Rows
 		}
-		if want := int64(len(tableRows(t, table))); rows != want {
-			t.Errorf("%s: %d rows, want %d", name, rows, want)
-		}
+		must.Equal(t, rows, int64(len(tableRows(t, table))), name)
 	}
 	times := someTimes(rnd, r.Model.Commits, 4)
 	var names []string

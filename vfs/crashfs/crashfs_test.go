@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/vfstest"
 )
@@ -27,19 +28,10 @@ func TestConforms(t *testing.T) {
 
 func read(t *testing.T, m vfs.FS, name string) string {
 	t.Helper()
-	f, err := m.Open(name, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(m.Open(name, false))(t)
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(io.NewSectionReader(f, 0, size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := must.Get(f.Size())(t)
+	b := must.Get(io.ReadAll(io.NewSectionReader(f, 0, size)))(t)
 	return string(b)
 }
 
@@ -49,23 +41,13 @@ func start(t *testing.T) (*FS, vfs.File) {
 	fsys := New(vfs.NewMem())
 	fsys.ForgetFlushes = 2
 	f, err := fsys.Create("/a")
-	if err := errors.Join(err, fsys.SyncDir("/")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, fsys.SyncDir("/")))
 	return fsys, f
-}
-
-func must1(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func put(t *testing.T, f vfs.File, text string, off int64) {
 	t.Helper()
-	_, err := f.WriteAt([]byte(text), off)
-	must1(t, err)
+	must.Get(f.WriteAt([]byte(text), off))(t)
 }
 
 // The last write is torn at each sector boundary of the file, wherever it begins; earlier writes
@@ -99,14 +81,12 @@ func TestLastWriteIsTornAtSectors(t *testing.T) {
 func TestRandomStatesKeepWholeSectors(t *testing.T) {
 	fsys, f := start(t)
 	put(t, f, strings.Repeat("1", 4*sector), 0)
-	must1(t, f.Sync())
+	must.Do(t, f.Sync())
 	put(t, f, strings.Repeat("2", 2*sector), sector)
 	point, seen := fsys.Point(), map[string]bool{}
 	for seed := range uint64(300) {
 		text := read(t, point.now.build(point.now.pending, someOf(point.now.pending, seed)), "/a")
-		if len(text) != 4*sector {
-			t.Fatalf("%d bytes", len(text))
-		}
+		must.Equal(t, len(text), 4*sector)
 		key := ""
 		for p := range 4 {
 			if page := text[p*sector : (p+1)*sector]; strings.Count(page, page[:1]) != sector {
@@ -126,13 +106,12 @@ func TestRandomStatesKeepWholeSectors(t *testing.T) {
 func TestEachPageOfAWindowIsWrittenAtAnyTime(t *testing.T) {
 	fsys, f := start(t)
 	put(t, f, string(make([]byte, 2*page)), 0)
-	must1(t, f.Sync())
-	w, err := vfs.Map(f, 0, 2*page)
-	must1(t, err)
+	must.Do(t, f.Sync())
+	w := must.Get(vfs.Map(f, 0, 2*page))(t)
 	for i, text := range []string{"1", "2", "3"} {
-		must1(t, w.Copy([]byte(text), page-2+int64(i))) // the third is in the second page
+		must.Do(t, w.Copy([]byte(text), page-2+int64(i))) // the third is in the second page
 	}
-	must1(t, w.Copy([]byte("4"), page-3), w.Close())
+	must.Do(t, w.Copy([]byte("4"), page-3), w.Close())
 	point, random := fsys.Point(), map[string]bool{}
 	key := func(m *vfs.Mem) string { return read(t, m, "/a")[page-3 : page+1] }
 	for seed := range uint64(300) {
@@ -165,11 +144,11 @@ func TestEachPageOfAWindowIsWrittenAtAnyTime(t *testing.T) {
 func TestIgnoredSyncsLoseSyncedData(t *testing.T) {
 	fsys, f := start(t)
 	put(t, f, "1", 0)
-	must1(t, f.Sync())
+	must.Do(t, f.Sync())
 	put(t, f, "2", 1)
-	must1(t, f.Sync())
+	must.Do(t, f.Sync())
 	put(t, f, "3", 2)
-	must1(t, f.Sync())
+	must.Do(t, f.Sync())
 	kept, forgot := map[string]bool{}, map[string]bool{}
 	for s := range fsys.Point().States(1, 0) {
 		if s.FlushForgotten {
@@ -201,39 +180,29 @@ func TestOnOperationIsCalledBeforeEachOperation(t *testing.T) {
 	fsys.OnOperation(func(c Operation) error {
 		seen = append(seen, fmt.Sprintf("%d %s %s %v", c.N, c.Op, c.Name, c.Half))
 		if c.Half {
-			if got := read(t, c.Point().Kill(), "/a"); got != "he" {
-				t.Errorf("in the middle of the write: %q", got)
-			}
+			must.Equal(t, read(t, c.Point().Kill(), "/a"), "he")
 		}
 		if c.Op == "sync" {
 			return refused
 		}
 		return nil
 	})
-	f, err := fsys.Create("/a")
-	must1(t, err)
+	f := must.Get(fsys.Create("/a"))(t)
 	put(t, f, "hello", 0)
-	if err := f.Sync(); !errors.Is(err, refused) {
-		t.Errorf("the refused sync gives %v", err)
-	}
-	if got := fsys.Point().Cut(); len(list(t, got)) != 0 {
-		t.Error("the name is durable")
-	}
+	must.Fail(t, f.Sync(), refused, "the refused sync")
+	must.Equal(t, len(list(t, fsys.Point().Cut())), 0)
 	want := []string{"0 create /a false", "1 write /a false", "2 write /a true", "3 sync /a false"}
 	if fmt.Sprint(seen) != fmt.Sprint(want) || fsys.Operations() != 4 {
 		t.Errorf("operations %q, want %q", seen, want)
 	}
 	fsys.OnOperation(nil)
-	must1(t, f.Sync(), fsys.SyncDir("/"))
-	if got := read(t, fsys.Point().Cut(), "/a"); got != "hello" {
-		t.Errorf("durable is %q", got)
-	}
+	must.Do(t, f.Sync(), fsys.SyncDir("/"))
+	must.Equal(t, read(t, fsys.Point().Cut(), "/a"), "hello")
 }
 
 func list(t *testing.T, m *vfs.Mem) []string {
 	t.Helper()
-	names, err := m.List("/")
-	must1(t, err)
+	names := must.Get(m.List("/"))(t)
 	return names
 }
 
@@ -253,14 +222,10 @@ func TestStatesRespectTheirLimit(t *testing.T) {
 				t.Error("not all of the state is durable")
 			}
 		}
-		if n != 10 {
-			t.Errorf("%d states", n)
-		}
+		must.Equal(t, n, 10)
 		return hashes
 	}
-	if a, b := take(1), take(1); !bytes.Equal(a, b) {
-		t.Error("one seed gives two choices")
-	}
+	must.Equal(t, take(1), take(1), "one seed gives two choices")
 	if a, b := take(1), take(2); bytes.Equal(a, b) {
 		t.Error("two seeds give one choice")
 	}
@@ -271,10 +236,9 @@ func TestRemovedFilesAreDropped(t *testing.T) {
 	fsys := New(vfs.NewMem())
 	for i := range 100 {
 		name := fmt.Sprint("/", i)
-		f, err := fsys.Create(name)
-		must1(t, err)
+		f := must.Get(fsys.Create(name))(t)
 		put(t, f, "text", 0)
-		must1(t, fsys.SyncDir("/"), fsys.Remove(name), fsys.SyncDir("/"))
+		must.Do(t, fsys.SyncDir("/"), fsys.Remove(name), fsys.SyncDir("/"))
 		put(t, f, "more", 0)
 	}
 	if j := fsys.journal; len(j.files) > 0 || len(j.pending) > 0 || len(j.recent) > 0 {

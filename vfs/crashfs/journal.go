@@ -115,8 +115,8 @@ const shelf = "/\x00crashfs"
 
 func (n node) path() string { return fmt.Sprintf("%s/%d", shelf, n.n) }
 
-// must panics if an operation fails that cannot fail in memory.
-func must(err error) {
+// check panics if an operation fails that cannot fail in memory.
+func check(err error) {
 	if err != nil {
 		panic("crashfs: " + err.Error())
 	}
@@ -125,7 +125,7 @@ func must(err error) {
 func newJournal(base *vfs.Mem) *journal {
 	j := &journal{files: map[node]bool{}, names: map[node]map[string]node{root: {}}}
 	j.store, j.durable = base.Clone(), map[node]map[string]node{}
-	must(j.store.Mkdir(shelf))
+	check(j.store.Mkdir(shelf))
 	j.shelve(base, root, "/")
 	for n, names := range j.names {
 		j.durable[n] = maps.Clone(names)
@@ -136,20 +136,20 @@ func newJournal(base *vfs.Mem) *journal {
 // shelve moves the files below dir to the shelf.
 func (j *journal) shelve(base *vfs.Mem, dir node, name string) {
 	entries, err := base.List(name)
-	must(err)
+	check(err)
 	for _, e := range entries {
 		at := filepath.Join(name, e)
 		info, err := base.Stat(at)
-		must(err)
+		check(err)
 		n := j.node(info.IsDir())
 		j.names[dir][e] = n
 		if info.IsDir() {
 			j.names[n] = map[string]node{}
 			j.shelve(base, n, at)
-			must(j.store.Remove(at))
+			check(j.store.Remove(at))
 			continue
 		}
-		must(j.store.Rename(at, n.path()))
+		check(j.store.Rename(at, n.path()))
 		j.files[n] = true
 	}
 }
@@ -201,8 +201,8 @@ func (j *journal) add(o *op) {
 func (j *journal) create(name string) node {
 	n := j.node(false)
 	f, err := j.store.Create(n.path())
-	must(err)
-	must(f.Close())
+	check(err)
+	check(f.Close())
 	j.files[n] = true
 	dir, base := j.parent(name)
 	j.add(&op{kind: link, node: dir, name: base, child: n})
@@ -240,11 +240,11 @@ func (j *journal) replace(n node, content []byte) {
 		return
 	}
 	f, err := j.store.Open(n.path(), true)
-	must(err)
-	must(f.Truncate(0))
+	check(err)
+	check(f.Truncate(0))
 	_, err = f.WriteAt(content, 0)
-	must(err)
-	must(f.Close())
+	check(err)
+	check(f.Close())
 }
 
 // flush makes the changes to a file, or to the names of a directory, durable.
@@ -266,13 +266,13 @@ func (j *journal) flush(n node) {
 		}
 	} else {
 		f, err := j.store.Open(n.path(), true)
-		must(err)
+		check(err)
 		for _, o := range j.pending {
 			if o.node == n {
-				must(o.apply(f))
+				check(o.apply(f))
 			}
 		}
-		must(f.Close())
+		check(f.Close())
 	}
 	j.pending = slices.DeleteFunc(slices.Clone(j.pending), of)
 	if n.dir {
@@ -317,7 +317,7 @@ func (j *journal) sweep() {
 	}
 	for n := range j.files {
 		if !reached[n] {
-			must(j.store.Remove(n.path()))
+			check(j.store.Remove(n.path()))
 			delete(j.files, n)
 		}
 	}

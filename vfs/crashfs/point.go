@@ -245,12 +245,12 @@ func (p *picture) build(ops []*op, choose func(*op) part) *vfs.Mem {
 	}
 	b.place(root, "")
 	left, err := b.out.List(shelf)
-	must(err)
+	check(err)
 	for _, name := range left {
-		must(b.out.Remove(shelf + "/" + name))
+		check(b.out.Remove(shelf + "/" + name))
 	}
-	must(b.out.Remove(shelf))
-	must(b.out.SyncDir("/"))
+	check(b.out.Remove(shelf))
+	check(b.out.SyncDir("/"))
 	return b.out
 }
 
@@ -271,30 +271,30 @@ func (b *builder) place(dir node, at string) {
 			b.file(n, to)
 		case b.placed[n] == "": // otherwise the other half of its renaming is lost
 			b.placed[n] = to
-			must(b.out.Mkdir(to))
+			check(b.out.Mkdir(to))
 			b.place(n, to)
-			must(b.out.SyncDir(to))
+			check(b.out.SyncDir(to))
 		}
 	}
 }
 
 func (b *builder) file(n node, to string) {
 	if from := b.placed[n]; from != "" { // likewise
-		must(copyFile(b.out, from, to))
+		check(copyFile(b.out, from, to))
 		return
 	}
 	b.placed[n] = to
 	f, err := b.out.Open(n.path(), true)
 	if err != nil { // it was created after the picture
 		f, err = b.out.Create(n.path())
-		must(err)
+		check(err)
 	}
 	for _, o := range b.content[n] {
-		must(o.put(f, b.choose(o)))
+		check(o.put(f, b.choose(o)))
 	}
-	must(f.Sync())
-	must(f.Close())
-	must(b.out.Rename(n.path(), to))
+	check(f.Sync())
+	check(f.Close())
+	check(b.out.Rename(n.path(), to))
 }
 
 func copyFile(m *vfs.Mem, from, to string) error {
@@ -303,15 +303,15 @@ func copyFile(m *vfs.Mem, from, to string) error {
 		return err
 	}
 	size, err := in.Size()
-	must(err)
+	check(err)
 	content, err := io.ReadAll(io.NewSectionReader(in, 0, size))
-	must(err)
+	check(err)
 	out, err := m.Create(to)
-	must(err)
+	check(err)
 	_, err = out.WriteAt(content, 0)
-	must(err)
-	must(out.Sync())
-	must(out.Close())
+	check(err)
+	check(out.Sync())
+	check(out.Close())
 	return in.Close()
 }
 
@@ -322,21 +322,21 @@ func hash(m *vfs.Mem) [16]byte {
 	var walk func(dir string)
 	walk = func(dir string) {
 		names, err := m.List(dir)
-		must(err)
+		check(err)
 		for _, name := range names {
 			at := dir + "/" + name
 			info, err := m.Stat(at)
-			must(err)
+			check(err)
 			fmt.Fprintf(h, "%s\x00%d\x00", at, info.Size())
 			if info.IsDir() {
 				walk(at)
 				continue
 			}
 			f, err := m.Open(at, false)
-			must(err)
+			check(err)
 			_, err = io.CopyBuffer(onlyWriter{h}, io.NewSectionReader(f, 0, info.Size()), buf)
-			must(err)
-			must(f.Close())
+			check(err)
+			check(f.Close())
 		}
 	}
 	walk("")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -103,10 +104,7 @@ func textOf(t *testing.T, m *vfs.Mem) string {
 	t.Helper()
 	var out []string
 	for _, at := range directories {
-		names, err := m.List("/" + at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(m.List("/" + at))(t)
 		for _, name := range names {
 			name = at + "/" + name
 			if info, err := m.Stat(name); err != nil || info.IsDir() {
@@ -185,9 +183,7 @@ type world struct {
 
 func newWorld(t *testing.T, r *rand.Rand) *world {
 	base := vfs.NewMem()
-	if err := base.Mkdir("/d"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, base.Mkdir("/d"))
 	return &world{t: t, r: r, fsys: New(base), a: &account{}, open: map[int]vfs.File{}}
 }
 
@@ -252,9 +248,7 @@ func (w *world) step() {
 		add(e)
 		_, err = w.open[of].WriteAt([]byte(e.data), e.off)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 }
 
 // States is compared with a simple reference: a list of all events that is replayed from its start
@@ -269,14 +263,10 @@ func TestStatesMatchReplayedEvents(t *testing.T) {
 			if len(w.a.waiting()) > 5 {
 				dir := -1 - r.IntN(2)
 				w.a.events = append(w.a.events, event{of: dir})
-				if err := w.fsys.SyncDir("/" + directories[dir]); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.fsys.SyncDir("/"+directories[dir]))
 				for of, f := range w.open {
 					w.a.events = append(w.a.events, event{of: of})
-					if err := f.Sync(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, f.Sync())
 				}
 			}
 			if r.IntN(3) == 0 {
@@ -312,9 +302,7 @@ func (w *world) compare(seed uint64) int {
 	for name, got := range map[string][2]string{"Cut": {textOf(w.t, point.Cut()), w.a.promised()["none"]},
 		"Kill": {textOf(w.t, point.Kill()), w.a.text(nil)},
 		"Read": {textOf(w.t, w.fsys.Read()), w.a.text(nil)}} {
-		if got[0] != got[1] {
-			w.t.Fatalf("%s gives %s, want %s", name, got[0], got[1])
-		}
+		must.Equal(w.t, got[0], got[1], name)
 	}
 	return len(seen)
 }
@@ -327,10 +315,7 @@ func (w *world) kill() {
 	}
 	for dir, at := range directories {
 		for name, of := range w.a.now(dir) {
-			f, err := w.fsys.Open(at+"/"+name, true)
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			f := must.Get(w.fsys.Open(at+"/"+name, true))(w.t)
 			w.open[of] = f
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,9 +24,8 @@ func example(t *testing.T) (*FS, *vfs.Mem, vfs.File) {
 	mem := vfs.NewMem()
 	disk := New(mem)
 	must.Do(t, disk.Mkdir("/d"))
-	f, err := disk.Create("/d/a")
-	must.Do(t, err)
-	_, err = f.WriteAt(bytes.Repeat([]byte("x"), 16), 0)
+	f := must.Get(disk.Create("/d/a"))(t)
+	_, err := f.WriteAt(bytes.Repeat([]byte("x"), 16), 0)
 	must.Do(t, err, f.Sync(), disk.SyncDir("/d"), disk.SyncDir("/"))
 	return disk, mem, f
 }
@@ -40,11 +38,9 @@ func content(t *testing.T, v vfs.FS, name string) string {
 	}
 	must.Do(t, err)
 	defer f.Close()
-	size, err := f.Size()
-	must.Do(t, err)
+	size := must.Get(f.Size())(t)
 	b := make([]byte, size)
-	_, err = f.ReadAt(b, 0)
-	must.Do(t, err)
+	must.Get(f.ReadAt(b, 0))(t)
 	return string(b)
 }
 
@@ -56,8 +52,7 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 	full, half := strings.Repeat("y", 16), strings.Repeat("y", 8)+strings.Repeat("x", 8)
 	x16 := strings.Repeat("x", 16)
 	names := func(v vfs.FS) string {
-		list, err := v.List("/d")
-		must.Do(t, err)
+		list := must.Get(v.List("/d"))(t)
 		return strings.Join(list, " ")
 	}
 	a := func(v vfs.FS) string { return content(t, v, "/d/a") }
@@ -107,9 +102,7 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 				!strings.Contains(err.Error(), "/d") {
 				t.Errorf("%s, when %d: error %v", c.op, when, err)
 			}
-			if got := c.look(mem); got != want {
-				t.Errorf("%s, when %d: %q is there, want %q", c.op, when, got, want)
-			}
+			must.Equal(t, c.look(mem), want, c.op, when)
 			if call, failed := fault.First(); !failed || call.Op != c.op || fault.Failures() != 1 {
 				t.Errorf("%s, when %d: first failed call %v, %d failed", c.op, when, call, fault.Failures())
 			}
@@ -131,16 +124,13 @@ func TestReadsFailBeforeAfterAndPartway(t *testing.T) {
 		if !errors.Is(err, syscall.EIO) || n != strings.Count(want, "x") || string(b) != want {
 			t.Errorf("when %d: %d bytes %q, %v", when, n, b, err)
 		}
-		if n, err := f.ReadAt(b, 0); n != 16 || err != nil {
-			t.Errorf("when %d: the next read: %d, %v", when, n, err)
-		}
+		must.Equal(t, must.Get(f.ReadAt(b, 0))(t), 16, when)
 	}
 }
 
 func TestLockErrorsAreReturned(t *testing.T) {
 	disk, mem, _ := example(t)
-	l, err := disk.Lock("/d/LOCK", vfs.LockCreate)
-	must.Do(t, err)
+	l := must.Get(disk.Lock("/d/LOCK", vfs.LockCreate))(t)
 	for _, op := range []Op{LockWrite, LockRead, Unlock} {
 		disk.Fail(Rule{Ops: []Op{op}})
 		errs := map[Op]func() error{
@@ -148,9 +138,7 @@ func TestLockErrorsAreReturned(t *testing.T) {
 			LockRead:  func() error { return drop(l.Read()) },
 			Unlock:    l.Close,
 		}
-		if err := errs[op](); !errors.Is(err, syscall.EIO) {
-			t.Errorf("%s: %v", op, err)
-		}
+		must.Fail(t, errs[op](), syscall.EIO, op)
 	}
 	again, err := mem.Lock("/d/LOCK", vfs.LockCreate)
 	must.Do(t, err, again.Close())
@@ -178,10 +166,8 @@ func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 	} {
 		disk, mem, _ := example(t)
 		must.Do(t, drop(mem.Create("/b")), drop(mem.Create("/d/1.wal")))
-		b, err := disk.Open("/b", true)
-		must.Do(t, err)
-		log, err := disk.Open("/d/1.wal", true)
-		must.Do(t, err)
+		b := must.Get(disk.Open("/b", true))(t)
+		log := must.Get(disk.Open("/d/1.wal", true))(t)
 		fault := disk.Fail(c.rule)
 		var failed []string
 		for i, err := range []error{
@@ -244,29 +230,21 @@ func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 		old, lost, next := strings.Repeat("a", page), strings.Repeat("b", page), strings.Repeat("c", page)
 		_, err := f.WriteAt([]byte(old+old+old), 0)
 		must.Do(t, err, f.Sync())
-		_, err = f.WriteAt([]byte(lost+lost), 0)
-		must.Do(t, err)
+		must.Get(f.WriteAt([]byte(lost+lost), 0))(t)
 		disk.Fail(Rule{Ops: []Op{Sync}, Loss: loss})
-		if err := f.Sync(); !errors.Is(err, syscall.EIO) {
-			t.Fatal(err)
-		}
+		must.Fail(t, f.Sync(), syscall.EIO)
 		read := lost + lost + old
 		if loss == Gone {
 			read = old + old + old
 		}
 		killed := mem.Clone()
 		for what, v := range map[string]vfs.FS{"the file": mem, "after a kill": killed} {
-			if got := content(t, v, "/d/a"); got != read {
-				t.Errorf("loss %d, %s: other bytes are read", loss, what)
-			}
+			must.Equal(t, content(t, v, "/d/a"), read, loss, what)
 		}
-		if got := content(t, mem.Crash(), "/d/a"); got != old+old+old {
-			t.Errorf("loss %d: a power cut leaves other bytes", loss)
-		}
+		must.Equal(t, content(t, mem.Crash(), "/d/a"), old+old+old, loss)
 		// Page 1 is written again, page 0 is not, both in the copy after a kill and in the file
 		// itself.
-		g, err := killed.Open("/d/a", true)
-		must.Do(t, err)
+		g := must.Get(killed.Open("/d/a", true))(t)
 		for what, h := range map[*vfs.Mem]vfs.File{mem: f, killed: g} {
 			_, err = h.WriteAt([]byte(next), page)
 			must.Do(t, err, h.Sync())
@@ -274,30 +252,21 @@ func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 			if loss == Kept {
 				want = lost + next + old
 			}
-			if got := content(t, what.Crash(), "/d/a"); got != want {
-				t.Errorf("loss %d: the next sync leaves other bytes", loss)
-			}
+			must.Equal(t, content(t, what.Crash(), "/d/a"), want, loss)
 		}
 	}
 }
 
 func TestTruncatedBytesDoNotReappear(t *testing.T) {
 	disk, mem, f := example(t)
-	_, err := f.WriteAt([]byte("yyyy"), 16)
-	must.Do(t, err)
+	must.Get(f.WriteAt([]byte("yyyy"), 16))(t)
 	disk.Fail(Rule{Ops: []Op{Sync}, Loss: Hidden})
 	f.Sync()
-	if got := content(t, mem.Crash(), "/d/a"); got != strings.Repeat("x", 16) {
-		t.Errorf("a power cut leaves %q", got)
-	}
+	must.Equal(t, content(t, mem.Crash(), "/d/a"), strings.Repeat("x", 16), "a power cut")
 	must.Do(t, f.Truncate(20), f.Sync())
-	if got, want := content(t, mem.Crash(), "/d/a"), strings.Repeat("x", 16)+"\x00\x00\x00\x00"; got != want {
-		t.Errorf("a later sync leaves %q, want %q", got, want)
-	}
+	must.Equal(t, content(t, mem.Crash(), "/d/a"), strings.Repeat("x", 16)+"\x00\x00\x00\x00", "a later sync")
 	must.Do(t, f.Truncate(4), f.Sync())
-	if got := content(t, mem.Crash(), "/d/a"); got != "xxxx" {
-		t.Errorf("cut off: %q", got)
-	}
+	must.Equal(t, content(t, mem.Crash(), "/d/a"), "xxxx")
 }
 
 func TestWatchObservesRefusesAndTruncatesCalls(t *testing.T) {
@@ -330,15 +299,11 @@ func TestWatchObservesRefusesAndTruncatesCalls(t *testing.T) {
 	}
 	must.Do(t, f.Sync(), f.Close())
 	disk.WatchDone(nil)
-	if !slices.Equal(done, []Op{Write, Read, Truncate, Sync, Close}) {
-		t.Errorf("done %v", done)
-	}
+	must.Equal(t, done, []Op{Write, Read, Truncate, Sync, Close})
 	if got := content(t, mem, "/d/a"); !strings.HasPrefix(got, "yyx") {
 		t.Errorf("half a write left %q", got)
 	}
-	if !slices.Equal(seen, []Op{Write, Sync}) {
-		t.Errorf("seen %v", seen)
-	}
+	must.Equal(t, seen, []Op{Write, Sync})
 }
 
 func TestCallsAreCountedAndListed(t *testing.T) {
@@ -353,9 +318,7 @@ func TestCallsAreCountedAndListed(t *testing.T) {
 		{N: before + 1, Op: Rename, Name: "/d/a", To: "/d/b"},
 		{N: before + 2, Op: Read, Name: "/d/a", Off: 1, Len: 5},
 	}
-	if got := disk.Calls(); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	must.Equal(t, disk.Calls(), want)
 	if n, w := disk.Count(), disk.Count(Write, Rename); n != before+3 || w != 3 {
 		t.Errorf("%d calls, %d writes and renames", n, w)
 	}
@@ -379,14 +342,11 @@ func TestHealRemovesAllRules(t *testing.T) {
 // After a crash the same rules apply to the new file system.
 func TestBaseFileSystemCanBeReplaced(t *testing.T) {
 	disk, mem, f := example(t)
-	_, err := f.WriteAt([]byte("y"), 0)
-	must.Do(t, err)
+	must.Get(f.WriteAt([]byte("y"), 0))(t)
 	left := mem.Crash()
 	disk.SetBase(left)
 	if disk.Base() != vfs.FS(left) {
 		t.Error("the old one is below")
 	}
-	if got := content(t, disk, "/d/a"); got != strings.Repeat("x", 16) {
-		t.Errorf("read %q", got)
-	}
+	must.Equal(t, content(t, disk, "/d/a"), strings.Repeat("x", 16))
 }
