@@ -18,7 +18,7 @@ type ChangedKeys struct {
 // change is after since. It may or may not see changes that are applied concurrently.
 func (m *MemRowSet) ChangedSince(since mvcc.Timestamp, first, last []byte) *ChangedKeys {
 	upper := append(bytes.Clone(last), 0) // the least key above last
-	return &ChangedKeys{walker: m.newWalker(bytes.Clone(first), upper, false), since: since}
+	return &ChangedKeys{walker: m.newWalker(mvcc.Nothing, bytes.Clone(first), upper, false), since: since}
 }
 
 // Next returns the next keys, up to max of them, in key order; nil at the end. The slice is valid
@@ -26,13 +26,13 @@ func (m *MemRowSet) ChangedSince(since mvcc.Timestamp, first, last []byte) *Chan
 func (c *ChangedKeys) Next(max int) [][]byte {
 	c.keys = c.keys[:0]
 	for len(c.keys) == 0 {
-		items := c.next(max)
-		if len(items) == 0 {
+		refs := c.next(max)
+		if len(refs) == 0 {
 			return nil
 		}
-		for _, at := range items {
-			if live, newest := c.m.newestChange(at.ref); live && newest > c.since {
-				c.keys = append(c.keys, c.m.header(at.ref).key())
+		for _, ref := range refs {
+			if live, newest := c.m.newestChange(ref); live && newest > c.since {
+				c.keys = append(c.keys, c.m.header(ref).key())
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // needs no Close.
 type HistoryIterator struct {
 	walker
-	snap    mvcc.Snapshot
+	as      mvcc.Snapshot
 	windows [keptWindows]window // used in turn
 	turn    int
 }
@@ -33,7 +33,7 @@ var deleteList = change.List(change.AppendDelete(nil))
 // Histories returns an iterator, in key order, over all rows that were inserted below snap, with
 // their changes below snap. The set is frozen, or all batches below snap have been applied.
 func (m *MemRowSet) Histories(snap mvcc.Snapshot) *HistoryIterator {
-	it := &HistoryIterator{walker: m.newWalker(nil, nil, false), snap: snap}
+	it := &HistoryIterator{walker: m.newWalker(mvcc.Nothing, nil, nil, false), as: snap}
 	for i := range it.windows {
 		it.windows[i].rows.Batch = batch.New(m.schema.Columns, 0)
 	}
@@ -61,12 +61,12 @@ func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 	w.images = slices.Grow(w.images[:0], n)
 	w.buf = nil // lists of earlier rows alias it
 	for len(w.images) < max {
-		items := it.next(max - len(w.images))
-		if len(items) == 0 {
+		refs := it.next(max - len(w.images))
+		if len(refs) == 0 {
 			break
 		}
-		for _, at := range items {
-			it.add(w, at)
+		for _, ref := range refs {
+			it.add(w, ref)
 		}
 	}
 	if len(w.images) == 0 {
@@ -80,20 +80,20 @@ func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 }
 
 // add adds one row to the window if it is in the snapshot.
-func (it *HistoryIterator) add(w *window, at item) {
-	h := it.m.header(at.ref)
+func (it *HistoryIterator) add(w *window, row arena.Ref) {
+	h := it.m.header(row)
 	inserted := h.ts()
-	if !it.snap.Sees(inserted) {
+	if !it.as.Sees(inserted) {
 		return
 	}
 	out := &w.rows
-	row := uint32(len(w.images))
-	if ref := it.m.newest(at.ref); ref != 0 && !it.addChanges(w, row, ref, inserted) {
+	at := uint32(len(w.images))
+	if ref := it.m.newest(row); ref != 0 && !it.addChanges(w, at, ref, inserted) {
 		return
 	}
 	w.images = append(w.images, h.image())
 	out.Keys = append(out.Keys, h.key())
-	out.Undo = append(out.Undo, change.Delta{Row: row, TS: inserted, List: deleteList})
+	out.Undo = append(out.Undo, change.Delta{Row: at, TS: inserted, List: deleteList})
 }
 
 // addChanges adds the changes of a row that the snapshot sees, of which ref is the newest. It
@@ -103,7 +103,7 @@ func (it *HistoryIterator) addChanges(w *window, row uint32, ref arena.Ref, inse
 	first := len(out.Redo)
 	for ref != 0 {
 		l := it.m.link(ref)
-		if it.snap.Sees(l.ts()) {
+		if it.as.Sees(l.ts()) {
 			out.Redo = append(out.Redo, change.Delta{Row: row, TS: l.ts(), List: it.list(w, l)})
 		}
 		ref = l.older()

@@ -230,29 +230,6 @@ func TestGetLeavesTheSetsMemoryAlone(t *testing.T) {
 	}
 }
 
-func TestLookupsWorkWhenAllProbesAreTaken(t *testing.T) {
-	m := New(testSchema(t), nil)
-	m.Insert([]byte("a"), 1, 1, image(m, "a", 1, "x"))
-	for range spareProbe {
-		if _, ok := m.probes.take(nil); !ok {
-			t.Fatal("no free slot")
-		}
-	}
-	if _, ok := m.probes.take(nil); ok {
-		t.Fatal("acquired more slots than exist")
-	}
-	if !m.Live([]byte("a")) || m.Live([]byte("b")) {
-		t.Error("the spare probe returned a wrong result")
-	}
-	if keys, _ := m.NewIterator(2, []byte("A"), nil, false).Next(9); len(keys) != 1 {
-		t.Errorf("%d rows", len(keys))
-	}
-	m.probes.drop(17)
-	if slot, ok := m.probes.take(nil); !ok || slot != 17 {
-		t.Errorf("slot %d %t, want 17", slot, ok)
-	}
-}
-
 // The keys differ within and after their first 8 bytes; one is a ghost, which counts too.
 func TestEndsBeforeComparesWithTheGreatestKey(t *testing.T) {
 	m := New(testSchema(t), nil)

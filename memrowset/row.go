@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/internal/invariant"
-	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -121,16 +120,16 @@ func (m *MemRowSet) writeHeader(key []byte, ts mvcc.Timestamp, row []byte) arena
 	return ref
 }
 
-// writeHeaders writes one header for each item, in one allocation, and fills in the items.
-func (m *MemRowSet) writeHeaders(items []item, keys [][]byte, ts mvcc.Timestamp, rows [][]byte) {
+// writeHeaders writes one header for each element of refs, in one allocation, and fills in refs.
+func (m *MemRowSet) writeHeaders(refs []arena.Ref, keys [][]byte, ts mvcc.Timestamp, rows [][]byte) {
 	size := 0
-	for i := range items {
+	for i := range refs {
 		size += headerSize(keys[i], rows[i])
 	}
 	ref, b := m.allocate(size)
-	for i := range items {
+	for i := range refs {
 		putHeader(b, keys[i], ts, rows[i])
-		items[i] = item{keyenc.Head(keys[i]), ref}
+		refs[i] = ref
 		n := headerSize(keys[i], rows[i])
 		ref += arena.Ref(n)
 		b = b[n:]

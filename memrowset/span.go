@@ -3,7 +3,6 @@ package memrowset
 import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
-	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -29,10 +28,10 @@ func (m *MemRowSet) changedIn(ref arena.Ref, s *span) bool {
 // and from does not, in key order, up to its first error. All batches that to sees must have been
 // applied. Keys are never overwritten.
 func (m *MemRowSet) EachChange(from, to mvcc.Snapshot, visit func(key []byte, ts mvcc.Timestamp) error) error {
-	w := m.newWalker(nil, nil, false)
-	for items := w.next(walkItems); len(items) > 0; items = w.next(walkItems) {
-		for _, at := range items {
-			h := m.header(at.ref)
+	w := m.newWalker(mvcc.Nothing, nil, nil, false)
+	for refs := w.next(leafItems); len(refs) > 0; refs = w.next(leafItems) {
+		for _, row := range refs {
+			h := m.header(row)
 			note := func(ts mvcc.Timestamp) error {
 				if from.Sees(ts) || !to.Sees(ts) {
 					return nil
@@ -40,7 +39,7 @@ func (m *MemRowSet) EachChange(from, to mvcc.Snapshot, visit func(key []byte, ts
 				return visit(h.key(), ts)
 			}
 			err := note(h.ts())
-			for ref := m.newest(at.ref); ref != 0 && err == nil; {
+			for ref := m.newest(row); ref != 0 && err == nil; {
 				l := m.link(ref)
 				if from.Sees(l.ts()) {
 					break
@@ -56,9 +55,6 @@ func (m *MemRowSet) EachChange(from, to mvcc.Snapshot, visit func(key []byte, ts
 	return nil
 }
 
-// walkItems is the number of rows that EachChange looks at under one lock of the tree.
-const walkItems = 256
-
 // History returns the row of a key as it was inserted, as an image, with the undo of the insertion
 // and the redos below snap, oldest first, as Histories does. image is nil if Histories would not
 // return the row: it was not inserted below snap, or was inserted and deleted for good within one
@@ -69,8 +65,8 @@ func (m *MemRowSet) History(key []byte, snap mvcc.Snapshot) (image []byte, undo,
 		return nil, nil, nil
 	}
 	var w window
-	it := HistoryIterator{walker: walker{m: m}, snap: snap}
-	it.add(&w, item{keyenc.Head(key), ref})
+	it := HistoryIterator{walker: walker{m: m}, as: snap}
+	it.add(&w, ref)
 	if len(w.images) == 0 {
 		return nil, nil, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/seedtest"
-	"github.com/oribi-db/oribi/keyenc"
 )
 
 // treeKey returns a key of which many have the same prefix.
@@ -26,12 +25,21 @@ func checkTree(t *testing.T, r *rand.Rand, m *MemRowSet, tr *tree, keys [][]byte
 	if tr.len != len(keys) {
 		t.Fatalf("%d items, want %d", tr.len, len(keys))
 	}
-	collect := func(walk func(take func(it item) bool), most int) (got [][]byte) {
-		walk(func(it item) bool {
-			got = append(got, m.keyOf(it.ref))
-			return len(got) < most
-		})
-		return got
+	// collect returns the keys in [lower, upper), some at a time.
+	collect := func(lower, upper []byte, descending bool) (got [][]byte) {
+		w := walker{m: m, tree: tr, lower: newProbe(lower), upper: newProbe(upper), descending: descending}
+		for {
+			refs := w.next(1 + r.IntN(150))
+			if len(refs) == 0 {
+				return got
+			}
+			for i := range refs {
+				if descending {
+					i = len(refs) - 1 - i
+				}
+				got = append(got, m.header(refs[i]).key())
+			}
+		}
 	}
 	same := func(got, want [][]byte) {
 		t.Helper()
@@ -39,31 +47,30 @@ func checkTree(t *testing.T, r *rand.Rand, m *MemRowSet, tr *tree, keys [][]byte
 			t.Fatalf("%d keys differ from the %d that are in the tree", len(got), len(want))
 		}
 	}
-	down := slices.Clone(keys)
-	slices.Reverse(down)
-	same(collect(tr.ascend, len(keys)+1), keys)
-	same(collect(tr.descend, len(keys)+1), down)
-	if last, ok := tr.max(); ok != (len(keys) > 0) || ok && !bytes.Equal(m.keyOf(last.ref), down[0]) {
-		t.Fatalf("the greatest key is %x, %t", m.keyOf(last.ref), ok)
+	backward := func(keys [][]byte) [][]byte {
+		down := slices.Clone(keys)
+		slices.Reverse(down)
+		return down
+	}
+	same(collect(nil, nil, false), keys)
+	same(collect(nil, nil, true), backward(keys))
+	if last, ok := tr.max(); ok != (len(keys) > 0) || ok && !bytes.Equal(m.header(last.ref).key(), keys[len(keys)-1]) {
+		t.Fatalf("the greatest key is %x, %t", m.header(last.ref).key(), ok)
 	}
 	for range 20 {
-		key, most := treeKey(r, 2000), 1+r.IntN(150)
-		at, found := slices.BinarySearchFunc(keys, key, bytes.Compare)
-		m.withProbe(key, func(probe item) {
-			if it, ok := tr.get(probe); ok != found || ok && !bytes.Equal(m.keyOf(it.ref), key) {
-				t.Fatalf("get %x: %t, want %t", key, ok, found)
-			}
-			up := keys[at:]
-			same(collect(func(take func(it item) bool) { tr.ascendFrom(probe, take) }, most), up[:min(most, len(up))])
-			end := at
-			if found {
-				end++
-			}
-			below := down[len(keys)-end:]
-			same(collect(func(take func(it item) bool) {
-				tr.descendFrom(probe, take)
-			}, most), below[:min(most, len(below))])
-		})
+		lower, upper := treeKey(r, 2000), treeKey(r, 2000)
+		if bytes.Compare(lower, upper) > 0 {
+			lower, upper = upper, lower
+		}
+		from, found := slices.BinarySearchFunc(keys, lower, bytes.Compare)
+		to, _ := slices.BinarySearchFunc(keys, upper, bytes.Compare)
+		if ref := tr.get(newProbe(lower)); ref != 0 != found || found && !bytes.Equal(m.header(ref).key(), lower) {
+			t.Fatalf("get %x: %d, want %t", lower, ref, found)
+		}
+		same(collect(lower, upper, false), keys[from:to])
+		same(collect(lower, upper, true), backward(keys[from:to]))
+		same(collect(lower, nil, false), keys[from:])
+		same(collect(nil, upper, true), backward(keys[:to]))
 	}
 }
 
@@ -85,7 +92,7 @@ func TestTreeAgreesWithSortedKeys(t *testing.T) {
 				key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, 7), uint64(n))
 			}
 			at, found := slices.BinarySearchFunc(keys, key, bytes.Compare)
-			if added := m.tree.insert(item{keyenc.Head(key), m.writeHeader(key, 1, nil)}); added == found {
+			if added := m.tree.insert(m.writeHeader(key, 1, nil), newProbe(key)); added == found {
 				t.Fatalf("insert of %x: %t, but was it there: %t", key, added, found)
 			}
 			if !found {
@@ -110,9 +117,23 @@ func TestTreeOfAscendingKeysIsFull(t *testing.T) {
 	const leaves = 100
 	for i := range leaves * leafItems {
 		key := binary.BigEndian.AppendUint64(nil, uint64(i))
-		m.tree.insert(item{keyenc.Head(key), m.writeHeader(key, 1, nil)})
+		m.tree.insert(m.writeHeader(key, 1, nil), newProbe(key))
 	}
-	if n := m.tree.leaves.Len(); n != leaves {
+	n := 0
+	for w := (walker{m: m, tree: m.tree}); len(w.next(leafItems)) > 0; n++ {
+	}
+	if n != leaves {
 		t.Errorf("%d leaves, want %d", n, leaves)
 	}
+	if depth := m.tree.depth(); depth != 2 {
+		t.Errorf("%d levels of inner nodes, want 2", depth)
+	}
+}
+
+// depth returns the number of levels of inner nodes.
+func (t *tree) depth() (n int) {
+	for c := t.root; c.inner != nil; c = c.inner.children[0] {
+		n++
+	}
+	return n
 }
