@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -56,14 +55,10 @@ func TestPeersGiveEqualAnswers(t *testing.T) {
 		workloads = all(t, "get", "q1", "ycsb-d-latest")
 	}
 	r := runTiny(t, workloads, tiny, inputs.Corpus)
-	if len(r.Workloads) != len(workloads) {
-		t.Fatalf("%d workloads ran, want %d", len(r.Workloads), len(workloads))
-	}
+	must.Equal(t, len(r.Workloads), len(workloads))
 	for _, w := range r.Workloads {
 		for _, p := range w.Peers {
-			if len(p.Rounds) != tiny.Rounds {
-				t.Errorf("%s/%s: %d rounds, want %d", w.Workload, p.Peer, len(p.Rounds), tiny.Rounds)
-			}
+			must.Equal(t, len(p.Rounds), tiny.Rounds, w.Workload, p.Peer)
 			for _, m := range p.Rounds {
 				if m.Value <= 0 || m.Checksum == "" {
 					t.Errorf("%s/%s: value %v, checksum %q", w.Workload, p.Peer, m.Value, m.Checksum)
@@ -84,9 +79,7 @@ func TestPeersGiveEqualAnswers(t *testing.T) {
 	}
 	f := must.Get(os.Open(filepath.Join(dir, "results.json")))(t)
 	defer f.Close()
-	if back, err := harness.ReadReport(f); err != nil || len(back.Workloads) != len(r.Workloads) {
-		t.Errorf("reading the JSON report: %v", err)
-	}
+	must.Equal(t, len(must.Get(harness.ReadReport(f))(t).Workloads), len(r.Workloads), "reading the JSON report")
 }
 
 func TestRunsUseBundledInputsWithoutCorpus(t *testing.T) {
@@ -105,9 +98,7 @@ func TestRunsUseBundledInputsWithoutCorpus(t *testing.T) {
 
 func TestProgramsOfAllPeersExist(t *testing.T) {
 	for _, module := range harness.Modules(work.All(nil)) {
-		if _, err := os.Stat(filepath.Join("..", module, "main.go")); err != nil {
-			t.Error(err)
-		}
+		must.Get(os.Stat(filepath.Join("..", module, "main.go")))(t)
 	}
 }
 
@@ -163,15 +154,11 @@ func TestFailedWriteKeepsOldResults(t *testing.T) {
 		w.Write([]byte("half of a report"))
 		return syscall.ENOSPC
 	})
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(t, err, syscall.ENOSPC)
 	if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), `"scale": "old"`) {
 		t.Errorf("the old results are gone: %q, %v", text, err)
 	}
-	if _, err := os.Stat(name + ".part"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("an incomplete file is left: %v", err)
-	}
+	must.Fail(t, must.Err(os.Stat(name+".part")), os.ErrNotExist, "an incomplete file is left")
 	s.out = name // a file
 	if err := s.keep(&harness.Report{}); err == nil || !strings.Contains(err.Error(), "keep results") {
 		t.Errorf("results in a directory that is a file: %v", err)
@@ -183,11 +170,7 @@ func TestTopLineSummarizesAProfile(t *testing.T) {
 		"16.18% 16.18%      2.97s 62.39%  github.com/oribi-db/oribi/delta.parseBlock\n" +
 		"     0.02s  5.13%  46.15%     0.02s  5.13%  internal/encoding.swap8 (inline)\n         0     0% 100%      " +
 		"2s 50%  runtime.main\n"
-	if got, want := topLine([]byte(printed)),
-		"16.18% delta.parseBlock, 5.13% internal/encoding.swap8 (inline)"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := topLine([]byte("Showing nodes accounting for 0, 0% of 0 total\n")); got != "nothing" {
-		t.Errorf("for an empty profile: %q", got)
-	}
+	must.Equal(t, topLine([]byte(printed)), "16.18% delta.parseBlock, 5.13% internal/encoding.swap8 (inline)")
+	must.Equal(t, topLine([]byte("Showing nodes accounting for 0, 0% of 0 total\n")),
+		"nothing", "for an empty profile")
 }

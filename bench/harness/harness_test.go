@@ -190,9 +190,7 @@ func TestFullDiskEndsTheRunAndKeepsEarlierResults(t *testing.T) {
 	if len(r.Workloads) != 1 || r.Workloads[0].Workload != "plain" {
 		t.Errorf("kept %+v", r.Workloads)
 	}
-	if want := "prepare a, prepare b, measure a, measure b, prepare a"; notes != want {
-		t.Errorf("steps: %s\nwant:  %s", notes, want)
-	}
+	must.Equal(t, notes, "prepare a, prepare b, measure a, measure b, prepare a")
 }
 
 func TestCanceledRunEndsProcessesAndKeepsEarlierResults(t *testing.T) {
@@ -244,9 +242,7 @@ func TestResumedRunMeasuresWhatIsMissing(t *testing.T) {
 	if err != nil || notes != "" || len(all.Workloads) != 2 { // again has the rounds of plain
 		t.Fatalf("%s, %d workloads, %v", notes, len(all.Workloads), err)
 	}
-	if got := all.Workloads[0].Peers[0].Rounds[0].Value; got != value {
-		t.Errorf("the figure %v became %v", value, got)
-	}
+	must.Equal(t, all.Workloads[0].Peers[0].Rounds[0].Value, value)
 	all.Workloads[0].Peers[1].Failed = "killed"
 	all, notes, err = run(w, "c0ffee", all)
 	if err != nil || notes != "prepare-a prepare-b measure-a measure-b" || len(all.Workloads) != 2 || !all.Complete(&w[0]) {
@@ -266,9 +262,7 @@ func TestResumedRunMeasuresWhatIsMissing(t *testing.T) {
 func TestDerivedWorkloadUsesTheRoundsOfAnother(t *testing.T) {
 	r, notes, err := runFakes(t, []string{"plain", "again"}, 2)
 	must.Do(t, err)
-	if want := "prepare a, prepare b, measure a, measure b, measure a, measure b"; notes != want {
-		t.Errorf("steps: %s\nwant:  %s", notes, want)
-	}
+	must.Equal(t, notes, "prepare a, prepare b, measure a, measure b, measure a, measure b")
 	if p := r.Workloads[1].Peers[0]; len(p.Rounds) != 2 || p.Median != 7 || p.Rounds[0].Checksum != "same" {
 		t.Errorf("derived: %+v", p)
 	}
@@ -302,9 +296,7 @@ func TestReportNamesTheLongestWorkloads(t *testing.T) {
 func TestRoundsOfPeersAreInterleaved(t *testing.T) {
 	r, notes := must.Get2(runFake(t, "plain", 3))(t)
 	want := "prepare a, prepare b, measure a, measure b, measure a, measure b, measure a, measure b"
-	if notes != want {
-		t.Errorf("steps: %s\nwant:  %s", notes, want)
-	}
+	must.Equal(t, notes, want)
 	for _, p := range r.Workloads[0].Peers {
 		if len(p.Rounds) != 3 || p.Median <= 0 {
 			t.Errorf("%s: %d rounds, median %v", p.Peer, len(p.Rounds), p.Median)
@@ -314,9 +306,7 @@ func TestRoundsOfPeersAreInterleaved(t *testing.T) {
 
 func TestFreshWorkloadsPrepareEachRoundInAnEmptyDirectory(t *testing.T) {
 	r, notes := must.Get2(runFake(t, "fresh", 2))(t)
-	if want := "prepare a, measure a, prepare c, prepare a, measure a, prepare c"; notes != want {
-		t.Errorf("steps: %s\nwant:  %s", notes, want)
-	}
+	must.Equal(t, notes, "prepare a, measure a, prepare c, prepare a, measure a, prepare c")
 	if c := r.Workloads[0].Peers[1].Rounds[0]; c.Value <= 0 || c.Checksum != "same" {
 		t.Errorf("the command's round: %+v", c)
 	}
@@ -384,12 +374,8 @@ func TestTableHasAColumnForEachFrequentPeer(t *testing.T) {
 
 func TestGroupIsPreparedOnceAndCopiesDoNotChangeIt(t *testing.T) {
 	r, notes := must.Get2(runFakes(t, []string{"group-1", "group-2"}, 2))(t)
-	if want := "prepare a, measure a, measure a2, measure a, measure a2, measure a, measure a"; notes != want {
-		t.Errorf("steps: %s\nwant:  %s", notes, want)
-	}
-	if len(r.Workloads) != 2 {
-		t.Errorf("%d workloads", len(r.Workloads))
-	}
+	must.Equal(t, notes, "prepare a, measure a, measure a2, measure a, measure a2, measure a, measure a")
+	must.Equal(t, len(r.Workloads), 2)
 }
 
 func TestSelectKeepsOurPeers(t *testing.T) {
@@ -406,9 +392,7 @@ func TestSelectKeepsOurPeers(t *testing.T) {
 			}
 			names = append(names, name)
 		}
-		if strings.Join(names, ", ") != c.want {
-			t.Errorf("%s: got %q, want %q", c.peers, names, c.want)
-		}
+		must.Equal(t, strings.Join(names, ", "), c.want, c.peers, names)
 	}
 	if _, err := Select(fakes, []string{"nobody"}); err == nil {
 		t.Error("an unknown peer was accepted")
@@ -540,9 +524,7 @@ func TestFloorsOfMissingPeersAreIgnored(t *testing.T) {
 		{Peer: "a", Figure: 9, Against: "absent", Ratio: 2}: 1, {Peer: "absent", Figure: 9}: 0} {
 		w := WorkloadResult{Peers: peers}
 		w.judge(&Workload{Floors: []Floor{floor}}, &Report{})
-		if len(w.Floors) != want {
-			t.Errorf("%+v: %d results, want %d", floor, len(w.Floors), want)
-		}
+		must.Equal(t, len(w.Floors), want, floor)
 	}
 }
 
@@ -563,20 +545,14 @@ func TestFloorMayReferToTheBestPeerOrAnotherWorkload(t *testing.T) {
 
 func TestRatioComparesRoundsThatRanTogether(t *testing.T) {
 	// The machine is ten times slower in the second round, for both peers.
-	if got := ratio([]float64{2, 20, 2}, []float64{1, 10, 1}); got != 2 {
-		t.Errorf("got %v, want 2", got)
-	}
-	if got := ratio([]float64{2}, nil); got != 0 {
-		t.Errorf("got %v for a missing peer, want 0", got)
-	}
+	must.Equal(t, ratio([]float64{2, 20, 2}, []float64{1, 10, 1}), 2)
+	must.Equal(t, ratio([]float64{2}, nil), 0)
 }
 
 func TestNumbersHaveThreeOrFourSignificantDigits(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.003456: "0.0035", 1.234: "1.23", 12.34: "12.3", 123.4: "123",
 		1234: "1,234", 1234567.8: "1,234,568", -1234: "-1,234"} {
-		if got := number(v); got != want {
-			t.Errorf("number(%v) = %q, want %q", v, got, want)
-		}
+		must.Equal(t, number(v), want, v)
 	}
 }
 
@@ -587,9 +563,7 @@ func TestSmallRunsHaveNoVerdict(t *testing.T) {
 		r := Report{Scale: scale, Workloads: []WorkloadResult{{Workload: "w", Peers: peers, Floors: floors}}}
 		var out bytes.Buffer
 		must.Do(t, r.WriteTable(&out))
-		if got := strings.Contains(out.String(), "FAIL"); got != want {
-			t.Errorf("scale %s: FAIL shown %v, want %v:\n%s", scale, got, want, &out)
-		}
+		must.Equal(t, strings.Contains(out.String(), "FAIL"), want, scale, out.String())
 	}
 }
 
@@ -642,9 +616,7 @@ func TestClockMeasuresOtherProcesses(t *testing.T) {
 
 func TestProgramReportsWhatIsMissing(t *testing.T) {
 	self := must.Get(os.Executable())(t)
-	if err := Ready(t.Context(), self, Env{}); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, Ready(t.Context(), self, Env{}))
 	if err := Ready(t.Context(), self, Env{Corpus: lacking}); err == nil || err.Error() != "a server is missing" {
 		t.Errorf("got %v", err)
 	}

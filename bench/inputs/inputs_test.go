@@ -27,9 +27,7 @@ func TestItemsParsesGeneratedLines(t *testing.T) {
 		}
 		n++
 	}
-	if n != len(want) {
-		t.Errorf("%d rows, want %d", n, len(want))
-	}
+	must.Equal(t, n, len(want))
 }
 
 func TestErrorsNameTheLine(t *testing.T) {
@@ -52,9 +50,7 @@ func TestSchemaFitsTheRows(t *testing.T) {
 	if len(s.Columns) != 16 || s.Keys != 2 || s.Columns[15].Name != "l_comment" {
 		t.Errorf("%d columns, %d of the key", len(s.Columns), s.Keys)
 	}
-	if _, err := TreeSchema(); err != nil {
-		t.Error(err)
-	}
+	must.Get(TreeSchema())(t)
 }
 
 func TestTreeHasOneBatchPerCommit(t *testing.T) {
@@ -70,7 +66,5 @@ func TestTreeHasOneBatchPerCommit(t *testing.T) {
 			t.Errorf("the first line is %.200s", s.Text())
 		}
 	}
-	if lines != 30 {
-		t.Errorf("%d lines, want 30", lines)
-	}
+	must.Equal(t, lines, 30)
 }

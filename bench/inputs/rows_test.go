@@ -43,9 +43,7 @@ func compareKeys(a, b Item) int {
 func TestRowsRepeatTheTextWithAscendingKeys(t *testing.T) {
 	dir, items := writeRows(t, 100, 250)
 	got := readRows(t, filepath.Join(dir, "rows"))
-	if len(got) != 250 {
-		t.Fatalf("%d rows, want 250", len(got))
-	}
+	must.Equal(t, len(got), 250)
 	for i, it := range got {
 		if i > 0 && compareKeys(got[i-1], it) >= 0 {
 			t.Fatalf("row %d has key %v after %v", i, it.Key(), got[i-1].Key())
@@ -66,9 +64,7 @@ func TestShuffleChangesOnlyTheOrder(t *testing.T) {
 		t.Error("the order is the same")
 	}
 	slices.SortFunc(got, compareKeys)
-	if !slices.Equal(got, want) {
-		t.Error("the rows differ")
-	}
+	must.Equal(t, got, want)
 }
 
 func TestTruncatedRowsAreErrors(t *testing.T) {

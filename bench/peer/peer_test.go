@@ -41,9 +41,7 @@ func TestPeersStoreRecords(t *testing.T) {
 			copy(values[7][3*peer.FieldBytes:], field)
 			must.Do(t, r.Update(keys[7], 3, field))
 			for i := range keys {
-				if got, err := r.Read(keys[i]); err != nil || !slices.Equal(got, values[i]) {
-					t.Fatalf("record %d has %d bytes, %v", i, len(got), err)
-				}
+				must.Equal(t, must.Get(r.Read(keys[i]))(t), values[i], i)
 			}
 			if got, err := r.Read([]byte("nobody")); err != nil || got != nil {
 				t.Errorf("an absent record: %q, %v", got, err)

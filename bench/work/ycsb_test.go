@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/bench/peer"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestZipfFrequencies(t *testing.T) {
@@ -55,9 +56,7 @@ func TestRecordsHaveDistinctKeys(t *testing.T) {
 	for i := range uint64(100_000) {
 		seen[string(ycsbKey(nil, i))] = true
 	}
-	if len(seen) != 100_000 {
-		t.Errorf("%d keys of 100,000 records", len(seen))
-	}
+	must.Equal(t, len(seen), 100_000)
 }
 
 // putKeys records the keys that are written.

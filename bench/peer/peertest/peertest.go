@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/bench/inputs"
 	"github.com/oribi-db/oribi/bench/peer"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Answers loads a thousand rows into a peer, changes some of them, and compares what it answers
@@ -16,13 +17,8 @@ import (
 func Answers(t *testing.T, d peer.Driver) {
 	t.Helper()
 	dir, items := t.TempDir(), someRows(t, 1000)
-	l, err := d.Lineitem(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Load(each(items), true); err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(d.Lineitem(dir))(t)
+	must.Do(t, l.Load(each(items), true))
 	checkQueries(t, l, items)
 	if d.Can&peer.Write != 0 {
 		changeRows(t, l, items)
@@ -32,32 +28,20 @@ func Answers(t *testing.T, d peer.Driver) {
 		if d.Can&peer.Point != 0 {
 			checkPoints(t, l, items)
 		}
-		if err := l.FinishWork(); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if l, err = d.Lineitem(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.FinishWork())
+		must.Do(t, l.Close())
+		l = must.Get(d.Lineitem(dir))(t)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 }
 
 // someRows returns the first rows of lineitem, in key order.
 func someRows(t *testing.T, n int) (items []inputs.Item) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "text")
-	if err := inputs.WriteLineitem(name, "", n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, inputs.WriteLineitem(name, "", n))
 	for it, err := range inputs.Items(name) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		items = append(items, *it)
 	}
 	return items
@@ -86,9 +70,7 @@ func checkQueries(t *testing.T, l peer.Lineitem, items []inputs.Item) {
 		if err != nil {
 			t.Fatalf("%s: %v", q, err)
 		}
-		if got.String() != want.String() {
-			t.Errorf("%s: %s, want %s", q, got, want)
-		}
+		must.Equal(t, got.String(), want.String(), q)
 	}
 }
 
@@ -116,9 +98,7 @@ func checkPoints(t *testing.T, l peer.Lineitem, items []inputs.Item) {
 	}
 	for _, from := range []int{0, 123, len(items) - 10} {
 		var got []inputs.Item
-		if err := l.Range(items[from].Key(), 100, func(it *inputs.Item) { got = append(got, *it) }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Range(items[from].Key(), 100, func(it *inputs.Item) { got = append(got, *it) }))
 		if want := items[from:min(from+100, len(items))]; !slices.Equal(got, want) {
 			t.Errorf("a range from row %d on: %d rows, want %d, or different ones", from, len(got), len(want))
 		}
@@ -140,10 +120,6 @@ func changeRows(t *testing.T, l peer.Lineitem, items []inputs.Item) {
 			whole = append(whole, items[i])
 		}
 	}
-	if err := l.UpdateTax(keys, 9); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Upsert(whole); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.UpdateTax(keys, 9))
+	must.Do(t, l.Upsert(whole))
 }
