@@ -14,13 +14,17 @@ type T interface {
 	Fatal(args ...any)
 }
 
-// Do ends the test if one of the errors is not nil.
-func Do(t T, errs ...error) {
-	for _, err := range errs {
-		if err != nil {
-			t.Helper()
-			t.Fatal(err)
+// Do ends the test if err is not nil. The failure starts with about, which names the case and
+// contains no other error.
+func Do(t T, err error, about ...any) {
+	for _, a := range about {
+		if _, isError := a.(error); isError || a == nil {
+			t.Fatal("Do has one error, and it is the second argument")
 		}
+	}
+	if err != nil {
+		t.Helper()
+		t.Fatal(title(about) + err.Error())
 	}
 }
 
@@ -60,10 +64,18 @@ func Fail(t T, err, want error, about ...any) {
 	}
 }
 
-// Equal ends the test if got and want are not equal, as [reflect.DeepEqual] compares them. The
-// failure starts with about, which names the case.
+// Refuse ends the test if err is nil. The failure starts with about, which names the case.
+func Refuse(t T, err error, about ...any) {
+	if err == nil {
+		t.Helper()
+		t.Fatal(title(about) + "no error")
+	}
+}
+
+// Equal ends the test if got and want are not equal, as [reflect.DeepEqual] compares them, except
+// that a slice without elements equals nil. The failure starts with about, which names the case.
 func Equal[V any](t T, got, want V, about ...any) {
-	if reflect.DeepEqual(got, want) {
+	if reflect.DeepEqual(got, want) || emptySlice(got) && emptySlice(want) {
 		return
 	}
 	t.Helper()
@@ -78,6 +90,11 @@ func Equal[V any](t T, got, want V, about ...any) {
 		format = "got %.300q, want %.300q"
 	}
 	t.Fatal(title(about) + fmt.Sprintf(format, got, want))
+}
+
+func emptySlice(v any) bool {
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Slice && r.Len() == 0
 }
 
 // title is about in one line.

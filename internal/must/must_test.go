@@ -15,7 +15,10 @@ func (r *recorder) Fatal(args ...any) { *r = append(*r, fmt.Sprint(args...)) }
 
 func TestFailures(t *testing.T) {
 	var r recorder
+	Do(&r, io.EOF)
+	Do(&r, io.EOF, "case", 6)
 	Do(&r, nil, io.EOF)
+	Refuse(&r, nil, "case")
 	Get(1, io.EOF)(&r)
 	Get2(1, 2, io.EOF)(&r)
 	Fail(&r, Err(1, nil), io.EOF, "case", 7)
@@ -23,7 +26,8 @@ func TestFailures(t *testing.T) {
 	Equal(&r, "a", "b", "case")
 	Equal(&r, []byte("a\n"), nil)
 	Equal(&r, "a\nb", "c")
-	want := recorder{"EOF", "EOF", "EOF", "case 7: error <nil>, want EOF", "got 1, want 2",
+	want := recorder{"EOF", "case 6: EOF", "Do has one error, and it is the second argument", "case: no error",
+		"EOF", "EOF", "case 7: error <nil>, want EOF", "got 1, want 2",
 		`case: got "a", want "b"`, `got "a\n", want ""`, "got\na\nb\nwant\nc"}
 	Equal(t, r, want)
 	if fmt.Sprint(r) != fmt.Sprint(want) {
@@ -32,10 +36,13 @@ func TestFailures(t *testing.T) {
 }
 
 func TestSuccesses(t *testing.T) {
-	Do(t, nil, nil)
+	Do(t, nil)
+	Do(t, nil, "case", 1)
+	Refuse(t, io.EOF)
 	Equal(t, Get("a", nil)(t), "a")
 	a, b := Get2(1, 2, nil)(t)
 	Equal(t, a+b, 3)
+	Equal(t, []int{}, nil)
 	Fail(t, fmt.Errorf("read: %w", io.EOF), io.EOF)
 	Fail(t, errors.Join(nil), nil)
 }

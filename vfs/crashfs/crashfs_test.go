@@ -111,7 +111,7 @@ func TestEachPageOfAWindowIsWrittenAtAnyTime(t *testing.T) {
 	for i, text := range []string{"1", "2", "3"} {
 		must.Do(t, w.Copy([]byte(text), page-2+int64(i))) // the third is in the second page
 	}
-	must.Do(t, w.Copy([]byte("4"), page-3), w.Close())
+	must.Do(t, errors.Join(w.Copy([]byte("4"), page-3), w.Close()))
 	point, random := fsys.Point(), map[string]bool{}
 	key := func(m *vfs.Mem) string { return read(t, m, "/a")[page-3 : page+1] }
 	for seed := range uint64(300) {
@@ -196,7 +196,7 @@ func TestOnOperationIsCalledBeforeEachOperation(t *testing.T) {
 		t.Errorf("operations %q, want %q", seen, want)
 	}
 	fsys.OnOperation(nil)
-	must.Do(t, f.Sync(), fsys.SyncDir("/"))
+	must.Do(t, errors.Join(f.Sync(), fsys.SyncDir("/")))
 	must.Equal(t, read(t, fsys.Point().Cut(), "/a"), "hello")
 }
 
@@ -238,7 +238,7 @@ func TestRemovedFilesAreDropped(t *testing.T) {
 		name := fmt.Sprint("/", i)
 		f := must.Get(fsys.Create(name))(t)
 		put(t, f, "text", 0)
-		must.Do(t, fsys.SyncDir("/"), fsys.Remove(name), fsys.SyncDir("/"))
+		must.Do(t, errors.Join(fsys.SyncDir("/"), fsys.Remove(name), fsys.SyncDir("/")))
 		put(t, f, "more", 0)
 	}
 	if j := fsys.journal; len(j.files) > 0 || len(j.pending) > 0 || len(j.recent) > 0 {

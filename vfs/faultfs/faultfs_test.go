@@ -26,7 +26,7 @@ func example(t *testing.T) (*FS, *vfs.Mem, vfs.File) {
 	must.Do(t, disk.Mkdir("/d"))
 	f := must.Get(disk.Create("/d/a"))(t)
 	_, err := f.WriteAt(bytes.Repeat([]byte("x"), 16), 0)
-	must.Do(t, err, f.Sync(), disk.SyncDir("/d"), disk.SyncDir("/"))
+	must.Do(t, errors.Join(err, f.Sync(), disk.SyncDir("/d"), disk.SyncDir("/")))
 	return disk, mem, f
 }
 
@@ -43,8 +43,6 @@ func content(t *testing.T, v vfs.FS, name string) string {
 	must.Get(f.ReadAt(b, 0))(t)
 	return string(b)
 }
-
-func drop[T any](_ T, err error) error { return err }
 
 // Each kind of call fails before, after and in the middle of its work. The error is the disk's, and
 // the disk is in the state that the rule specifies.
@@ -63,18 +61,18 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 		look                  func(v vfs.FS) string
 		before, after, middle string
 	}{
-		{Create, func(v vfs.FS, _ vfs.File) error { return drop(v.Create("/d/b")) }, names, "a", "a b", "a"},
-		{Open, func(v vfs.FS, _ vfs.File) error { return drop(v.Open("/d/a", false)) }, names, "a", "a", "a"},
+		{Create, func(v vfs.FS, _ vfs.File) error { return must.Err(v.Create("/d/b")) }, names, "a", "a b", "a"},
+		{Open, func(v vfs.FS, _ vfs.File) error { return must.Err(v.Open("/d/a", false)) }, names, "a", "a", "a"},
 		{Mkdir, func(v vfs.FS, _ vfs.File) error { return v.Mkdir("/d/b") }, names, "a", "a b", "a"},
 		{Remove, func(v vfs.FS, _ vfs.File) error { return v.Remove("/d/a") }, names, "a", "", "a"},
 		{Rename, func(v vfs.FS, _ vfs.File) error { return v.Rename("/d/a", "/d/c") }, names, "a", "c", "a"},
-		{List, func(v vfs.FS, _ vfs.File) error { return drop(v.List("/d")) }, names, "a", "a", "a"},
-		{Stat, func(v vfs.FS, _ vfs.File) error { return drop(v.Stat("/d/a")) }, names, "a", "a", "a"},
+		{List, func(v vfs.FS, _ vfs.File) error { return must.Err(v.List("/d")) }, names, "a", "a", "a"},
+		{Stat, func(v vfs.FS, _ vfs.File) error { return must.Err(v.Stat("/d/a")) }, names, "a", "a", "a"},
 		{Lock, func(v vfs.FS, _ vfs.File) error {
-			return drop(v.Lock("/d/b", vfs.LockCreate))
+			return must.Err(v.Lock("/d/b", vfs.LockCreate))
 		}, names, "a", "a b", "a"},
-		{Size, func(_ vfs.FS, f vfs.File) error { return drop(f.Size()) }, a, x16, x16, x16},
-		{Write, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte(full), 0)) }, a, x16, full, half},
+		{Size, func(_ vfs.FS, f vfs.File) error { return must.Err(f.Size()) }, a, x16, x16, x16},
+		{Write, func(_ vfs.FS, f vfs.File) error { return must.Err(f.WriteAt([]byte(full), 0)) }, a, x16, full, half},
 		{Truncate, func(_ vfs.FS, f vfs.File) error { return f.Truncate(8) }, a, x16, x16[:8], x16[:12]},
 		{Preallocate, func(_ vfs.FS, f vfs.File) error { return f.Preallocate(0, 100) }, a, x16, x16, x16},
 		{Punch, func(_ vfs.FS, f vfs.File) error {
@@ -108,7 +106,7 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 			}
 			if c.op == Lock {
 				l, err := mem.Lock("/d/b", vfs.LockCreate)
-				must.Do(t, err, l.Close())
+				must.Do(t, errors.Join(err, l.Close()))
 			}
 		}
 	}
@@ -135,13 +133,13 @@ func TestLockErrorsAreReturned(t *testing.T) {
 		disk.Fail(Rule{Ops: []Op{op}})
 		errs := map[Op]func() error{
 			LockWrite: func() error { return l.Write([]byte("text")) },
-			LockRead:  func() error { return drop(l.Read()) },
+			LockRead:  func() error { return must.Err(l.Read()) },
 			Unlock:    l.Close,
 		}
 		must.Fail(t, errs[op](), syscall.EIO, op)
 	}
 	again, err := mem.Lock("/d/LOCK", vfs.LockCreate)
-	must.Do(t, err, again.Close())
+	must.Do(t, errors.Join(err, again.Close()))
 }
 
 // A rule counts the calls that match its kind, its name pattern and its function.
@@ -165,15 +163,15 @@ func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 		{Rule{Ops: Looks, Times: Forever}, "3 4"},
 	} {
 		disk, mem, _ := example(t)
-		must.Do(t, drop(mem.Create("/b")), drop(mem.Create("/d/1.wal")))
+		must.Do(t, errors.Join(must.Err(mem.Create("/b")), must.Err(mem.Create("/d/1.wal"))))
 		b := must.Get(disk.Open("/b", true))(t)
 		log := must.Get(disk.Open("/d/1.wal", true))(t)
 		fault := disk.Fail(c.rule)
 		var failed []string
 		for i, err := range []error{
-			drop(b.WriteAt([]byte("."), 0)), drop(log.WriteAt([]byte("."), 0)),
-			drop(log.WriteAt([]byte("."), 4)), drop(disk.Stat("/d")),
-			drop(disk.List("/")), disk.SyncDir("/"), disk.Rename("/b", "/c"), disk.Rename("/c", "/b"),
+			must.Err(b.WriteAt([]byte("."), 0)), must.Err(log.WriteAt([]byte("."), 0)),
+			must.Err(log.WriteAt([]byte("."), 4)), must.Err(disk.Stat("/d")),
+			must.Err(disk.List("/")), disk.SyncDir("/"), disk.Rename("/b", "/c"), disk.Rename("/c", "/b"),
 		} {
 			if errors.Is(err, syscall.EIO) {
 				failed = append(failed, string(rune('0'+i)))
@@ -197,18 +195,18 @@ func TestInjectedErrorsMatchThoseOfADisk(t *testing.T) {
 		text    string
 	}{
 		{Write, ErrSpace, func(_ vfs.FS, f vfs.File) error {
-			return drop(f.WriteAt([]byte("y"), 0))
+			return must.Err(f.WriteAt([]byte("y"), 0))
 		}, true, "write /d/a: no space left on device"},
 		{Sync, ErrSpace, func(_ vfs.FS, f vfs.File) error {
 			return f.Sync()
 		}, false, "sync /d/a: no space left on device"},
 		{Write, nil, func(_ vfs.FS, f vfs.File) error {
-			return drop(f.WriteAt([]byte("y"), 0))
+			return must.Err(f.WriteAt([]byte("y"), 0))
 		}, false, "write /d/a: input/output error"},
 		{Rename, nil, func(v vfs.FS, _ vfs.File) error {
 			return v.Rename("/d/a", "/d/b")
 		}, false, "rename /d/a /d/b: input/output error"},
-		{Write, own, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte("y"), 0)) }, false, "own"},
+		{Write, own, func(_ vfs.FS, f vfs.File) error { return must.Err(f.WriteAt([]byte("y"), 0)) }, false, "own"},
 	} {
 		disk, _, f := example(t)
 		disk.Fail(Rule{Ops: []Op{c.op}, Err: c.err})
@@ -229,7 +227,7 @@ func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 		disk, mem, f := example(t)
 		old, lost, next := strings.Repeat("a", page), strings.Repeat("b", page), strings.Repeat("c", page)
 		_, err := f.WriteAt([]byte(old+old+old), 0)
-		must.Do(t, err, f.Sync())
+		must.Do(t, errors.Join(err, f.Sync()))
 		must.Get(f.WriteAt([]byte(lost+lost), 0))(t)
 		disk.Fail(Rule{Ops: []Op{Sync}, Loss: loss})
 		must.Fail(t, f.Sync(), syscall.EIO)
@@ -247,7 +245,7 @@ func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 		g := must.Get(killed.Open("/d/a", true))(t)
 		for what, h := range map[*vfs.Mem]vfs.File{mem: f, killed: g} {
 			_, err = h.WriteAt([]byte(next), page)
-			must.Do(t, err, h.Sync())
+			must.Do(t, errors.Join(err, h.Sync()))
 			want := old + next + old
 			if loss == Kept {
 				want = lost + next + old
@@ -263,9 +261,9 @@ func TestTruncatedBytesDoNotReappear(t *testing.T) {
 	disk.Fail(Rule{Ops: []Op{Sync}, Loss: Hidden})
 	f.Sync()
 	must.Equal(t, content(t, mem.Crash(), "/d/a"), strings.Repeat("x", 16), "a power cut")
-	must.Do(t, f.Truncate(20), f.Sync())
+	must.Do(t, errors.Join(f.Truncate(20), f.Sync()))
 	must.Equal(t, content(t, mem.Crash(), "/d/a"), strings.Repeat("x", 16)+"\x00\x00\x00\x00", "a later sync")
-	must.Do(t, f.Truncate(4), f.Sync())
+	must.Do(t, errors.Join(f.Truncate(4), f.Sync()))
 	must.Equal(t, content(t, mem.Crash(), "/d/a"), "xxxx")
 }
 
@@ -293,11 +291,11 @@ func TestWatchObservesRefusesAndTruncatesCalls(t *testing.T) {
 	var done []Op
 	disk.WatchDone(func(c Call) { done = append(done, c.Op) })
 	disk.Fail(Rule{Ops: []Op{Sync}})
-	must.Do(t, drop(f.WriteAt([]byte("y"), 1)), drop(f.ReadAt(make([]byte, 1), 0)), f.Truncate(9))
+	must.Do(t, errors.Join(must.Err(f.WriteAt([]byte("y"), 1)), must.Err(f.ReadAt(make([]byte, 1), 0)), f.Truncate(9)))
 	if err := f.Sync(); err == nil || disk.Remove("/none") == nil {
 		t.Error("no failure")
 	}
-	must.Do(t, f.Sync(), f.Close())
+	must.Do(t, errors.Join(f.Sync(), f.Close()))
 	disk.WatchDone(nil)
 	must.Equal(t, done, []Op{Write, Read, Truncate, Sync, Close})
 	if got := content(t, mem, "/d/a"); !strings.HasPrefix(got, "yyx") {
