@@ -148,15 +148,11 @@ func TestPoisonedWriterMarksNothing(t *testing.T) {
 		When: faultfs.After, Times: 1, Err: errors.New("failed")})
 	b := store.NewBatch()
 	b.Upsert(table, Row{"k": int64(2), "v": "x"})
-	if _, err := b.Commit(t.Context()); err == nil {
-		t.Fatal("the commit has not failed")
-	}
+	must.Refuse(t, must.Err(b.Commit(t.Context())), "the commit has not failed")
 	if err := store.core.Background.MarkClock(t.Context()); err == nil || markOf(t, store) != before {
 		t.Errorf("the mark is %v, was %v: %v", markOf(t, store), before, err)
 	}
-	if err := follower.Refresh(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, follower.Refresh(t.Context()))
 }
 
 // A follower can answer as of a mark that it has read from then on, though LOCK has no mark any more.
@@ -167,9 +163,7 @@ func TestFollowerKeepsMark(t *testing.T) {
 	mark := markNow(t, store)
 	for range 2 {
 		must.Do(t, follower.Refresh(t.Context()))
-		if at := follower.core.Reached(); at != mark {
-			t.Errorf("the follower answers up to %v, want %v", at, mark)
-		}
+		must.Equal(t, follower.core.Reached(), mark, "the follower answers up to")
 		must.Do(t, store.core.Locks.Mark(0))
 	}
 }
@@ -179,9 +173,7 @@ func TestFollowerKeepsMark(t *testing.T) {
 func TestMarkIsKept(t *testing.T) {
 	mem := vfs.NewMem()
 	store, _ := pinnedStore(t, mem)
-	if mark := markNow(t, store); mark != 0 {
-		t.Errorf("without followers the mark is %v", mark)
-	}
+	must.Equal(t, markNow(t, store), 0, "the mark without followers")
 	follower := follow(t, mem)
 	mark := markNow(t, store)
 	must.Do(t, errors.Join(follower.Close(), store.Close()))

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // page is a Markdown page with fenced code blocks.
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(text)
 }
 
@@ -58,9 +58,7 @@ func goCommand(t *testing.T, dir string, args ...string) string {
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", programDir+"="+dir)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
+	must.Do(t, err, "go", args, string(out))
 	return string(out)
 }
 
@@ -82,25 +80,17 @@ func runProgramOf(t *testing.T, name, first, last string) {
 	source, before, want, after := program(t, page(t, name))
 	dir := t.TempDir()
 	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	replace := map[string]string{}
 	for file, source := range map[string]string{"main.go": first + source + last, "dir.go": inDirectory} {
 		written := filepath.Join(dir, file)
-		if err := os.WriteFile(written, []byte(source), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(written, []byte(source), 0o600))
 		replace[filepath.Join(root, "internal", "readme", file)] = written
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	overlayFile := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(overlayFile, overlay, 0o600))
 	if testing.Short() {
 		// With two packages nothing is linked.
 		goCommand(t, "", "build", "-overlay", overlayFile, "./internal/readme", "./internal/fault")
@@ -110,9 +100,7 @@ func runProgramOf(t *testing.T, name, first, last string) {
 	if out != want {
 		t.Errorf("the program prints:\n%s\nthe page says:\n%s", out, want)
 		if os.Getenv("ORIBI_REWRITE") != "" {
-			if err := os.WriteFile(name, []byte(before+out+after), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, []byte(before+out+after), 0o644))
 		}
 	}
 }
@@ -132,9 +120,7 @@ func TestExamplePrograms(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			want := page(t, filepath.Join(dir, "output.txt"))
 			got := goCommand(t, "", "run", "./"+filepath.ToSlash(dir), filepath.Join(t.TempDir(), "store"))
-			if got != want {
-				t.Errorf("it prints\n%swant, in output.txt,\n%s", got, want)
-			}
+			must.Equal(t, got, want, "output.txt")
 		})
 	}
 }

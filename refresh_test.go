@@ -34,9 +34,7 @@ func TestReadsBeginAgain(t *testing.T) {
 		{"canceled", canceled, follower, false, fault.ErrTooOld, 0, false},
 		{"writer", t.Context(), store, false, fault.ErrTooOld, 0, false},
 	} {
-		if got := test.s.core.Restarts(test.ctx, test.asOf, test.err, test.tries); got != test.want {
-			t.Errorf("%s: %v", test.name, got)
-		}
+		must.Equal(t, test.s.core.Restarts(test.ctx, test.asOf, test.err, test.tries), test.want, test.name)
 	}
 }
 

@@ -60,8 +60,6 @@ func TestReplayOfLongLogs(t *testing.T) {
 			}
 			rows++
 		}
-		if rows != len(want[i]) {
-			t.Errorf("table %d: %d rows, want %d", i, rows, len(want[i]))
-		}
+		must.Equal(t, rows, len(want[i]), "table", i, "rows")
 	}
 }

@@ -19,9 +19,7 @@ import (
 
 // The examples next to the tables of the formats.
 func TestExamplesOfFormats(t *testing.T) {
-	if got, want := fmt.Sprintf("% x", encodeFormat()), "6f 72 69 62 69 72 65 70 01 00 00 00 d4 8d ee 1c"; got != want {
-		t.Errorf("format %s, want %s", got, want)
-	}
+	must.Equal(t, fmt.Sprintf("% x", encodeFormat()), "6f 72 69 62 69 72 65 70 01 00 00 00 d4 8d ee 1c", "format")
 	var b bytes.Buffer
 	must.Do(t, newManifestWriter(&b).end())
 	if got, want := fmt.Sprintf("% x", b.Bytes()[:recordHeader]),
@@ -31,12 +29,9 @@ func TestExamplesOfFormats(t *testing.T) {
 	s := must.Get((&Backup{Number: 3, Time: time.UnixMicro(1_700_000_000_000_000), Timestamp: 5,
 		Store: "000102030405060708090a0b0c0d0e0f", Bytes: 1000, NewBytes: 100,
 		manifestBytes: 60, manifest: hash{1}}).encode())(t)
-	if got, want := hex.EncodeToString(s),
-		"6f7269626962616b0100000000000000"+"0300000000000000"+"00401e18240a0600"+"0500000000000000"+
-			"000102030405060708090a0b0c0d0e0f"+"e803000000000000"+"6400000000000000"+"3c00000000000000"+
-			"0100000000000000000000000000000000000000000000000000000000000000"+"5a05be24"; got != want {
-		t.Errorf("summary %s, want %s", got, want)
-	}
+	must.Equal(t, hex.EncodeToString(s), "6f7269626962616b0100000000000000"+"0300000000000000"+"00401e18240a0600"+"0500000000000000"+
+		"000102030405060708090a0b0c0d0e0f"+"e803000000000000"+"6400000000000000"+"3c00000000000000"+
+		"0100000000000000000000000000000000000000000000000000000000000000"+"5a05be24", "summary")
 }
 
 // sample returns a manifest and its summary.
@@ -84,22 +79,15 @@ func TestManifestRoundTrip(t *testing.T) {
 	want := "{UUID:000102030405060708090a0b0c0d0e0f Timestamp:9 (1970-01-01T00:00:00.000000Z) Blocks:2 " +
 		"BlockBytes:300 BlockSize:4096 Epoch:3 Mark:1025 LogStart:2 LogEnd:3}\n" +
 		"\"a\" \"\"\n\"\" \"value\"\n\"first\"\n\"\"\n{ID:7 Length:100 Sum:5} 01\n{ID:9 Length:200 Sum:6} 02\n"
-	if err != nil || got != want {
-		t.Errorf("%v\n%s", err, got)
-	}
+	must.Do(t, err)
+	must.Equal(t, got, want)
 	for i := range data {
 		bad := bytes.Clone(data)
 		bad[i] ^= 1
-		if _, err := readAll(bad, s); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("byte %d changed: %v", i, err)
-		}
-		if _, err := readAll(data[:i], s); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%d bytes: %v", i, err)
-		}
+		must.Fail(t, must.Err(readAll(bad, s)), fault.ErrCorrupt, "byte", i, "changed")
+		must.Fail(t, must.Err(readAll(data[:i], s)), fault.ErrCorrupt, i, "bytes")
 	}
-	if _, err := readAll(append(bytes.Clone(data), 0), s); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("one byte more: %v", err)
-	}
+	must.Fail(t, must.Err(readAll(append(bytes.Clone(data), 0), s)), fault.ErrCorrupt, "one byte more")
 }
 
 // A block is known if the earlier manifest has a block of the same ID, length, and sum. IDs that it
@@ -137,9 +125,7 @@ func TestManifestLengthIsNotTrusted(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := newManifestReader("manifest", bytes.NewReader(append(head, "short"...)))
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, fault.ErrCorrupt) {
-		t.Error(err)
-	}
+	must.Fail(t, err, fault.ErrCorrupt)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
 		t.Errorf("%d bytes allocated", n)
 	}

@@ -79,26 +79,20 @@ func TestBackupsOfHistoriesAgreeWithModel(t *testing.T) {
 				continue
 			}
 			b, err := repo.Backup(ctx, r.Store)
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			must.Do(t, err, "seed", seed)
 			made++
 			c, err := repo.Restore(ctx, 0, "/copy", &oribi.Options{FS: mem})
-			if err != nil || c.Timestamp != b.Timestamp {
-				t.Fatalf("seed %d: %+v of %+v, %v", seed, c, b, err)
-			}
-			if first[b.Number], err = restored(repo, b.Number, mem); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-			if err := errors.Join(r.CompareCopy(mem, "/copy", c), vfs.RemoveAll(mem, "/copy")); err != nil {
-				t.Fatalf("seed %d: backup %d: %v", seed, b.Number, err)
-			}
+			must.Do(t, err)
+			must.Equal(t, c.Timestamp, b.Timestamp, "seed", seed, c, "of", b)
+			first[b.Number], err = restored(repo, b.Number, mem)
+			must.Do(t, err, "seed", seed)
+			must.Do(t, errors.Join(r.CompareCopy(mem, "/copy", c), vfs.RemoveAll(mem, "/copy")),
+				"seed", seed, "backup", b.Number)
 			if rng.IntN(4) == 0 {
 				keep := 1 + rng.IntN(4)
 				p, err := repo.Prune(ctx, keep)
-				if err != nil || p.Removed != max(0, len(first)-keep) {
-					t.Fatalf("seed %d: %+v of %d, %v", seed, p, len(first), err)
-				}
+				must.Do(t, err)
+				must.Equal(t, p.Removed, max(0, len(first)-keep), "seed", seed, p, "of", len(first))
 				numbers := slices.Sorted(maps.Keys(first))
 				for _, n := range numbers[:p.Removed] {
 					delete(first, n)
@@ -106,13 +100,10 @@ func TestBackupsOfHistoriesAgreeWithModel(t *testing.T) {
 			}
 		}
 		r.Close()
-		if r.Err != nil {
-			t.Fatalf("seed %d: %v", seed, r.Err)
-		}
+		must.Do(t, r.Err, "seed", seed)
 		list, err := repo.Backups(ctx)
-		if err != nil || len(list) != len(first) {
-			t.Fatalf("seed %d: %d backups, want %d; %v", seed, len(list), len(first), err)
-		}
+		must.Do(t, err)
+		must.Equal(t, len(list), len(first), "seed", seed, "backups")
 		for _, b := range list {
 			if got, err := restored(repo, b.Number, mem); err != nil || !maps.Equal(got, first[b.Number]) {
 				t.Fatalf("seed %d: backup %d: other rows than at first, %v", seed, b.Number, err)
@@ -173,9 +164,7 @@ func TestBackupsShareBlocks(t *testing.T) {
 	backupOf := func(s *oribi.Store) backup.Backup {
 		before := sum(objects(t, storage))
 		b, err := repo.Backup(ctx, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		after := sum(objects(t, storage))
 		if before > 0 {
 			before += 0
@@ -203,44 +192,31 @@ func TestBackupsShareBlocks(t *testing.T) {
 	if third.NewBytes <= again.NewBytes || third.NewBytes > third.Bytes/3 {
 		t.Errorf("a hundred rows: %+v, after %+v", third, again)
 	}
-	if _, err := repo.Restore(ctx, 3, "/copy", &oribi.Options{FS: mem}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, must.Err(repo.Restore(ctx, 3, "/copy", &oribi.Options{FS: mem})))
 	c, err := oribi.Open("/copy", &oribi.Options{FS: mem, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer c.Close()
 	if other := backupOf(c); other.Store == third.Store || other.NewBytes > other.Bytes/3 {
 		t.Errorf("of the copy: %+v", other)
 	}
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	put(t, s, table, 0, 3000)
-	if err := table.Compact(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Compact(ctx))
 	last := backupOf(s)
 	before := sum(objects(t, storage))
 	p, err := repo.Prune(ctx, 1)
 	if err != nil || p.Removed != 4 || before-sum(objects(t, storage)) != p.FreedBytes || p.FreedBytes == 0 {
 		t.Errorf("%+v of %d bytes, %v", p, before, err)
 	}
-	if got := sum(objects(t, storage)); got != last.Bytes+16+116 {
-		t.Errorf("%d bytes are left, the backup has %d", got, last.Bytes)
-	}
+	must.Equal(t, sum(objects(t, storage)), last.Bytes+16+116, "bytes left")
 	want, err := digestOf(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, err := restored(repo, last.Number, mem); err != nil || !maps.Equal(got, want) {
 		t.Errorf("other rows, %v", err)
 	}
 	next, err := repo.Backup(ctx, s)
-	if err != nil || next.Number != 6 {
-		t.Errorf("%+v, %v", next, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, next.Number, 6, next)
 }
 
 // Refusals change nothing: no repository, no backup of a number, an existing directory, other
@@ -254,9 +230,7 @@ func TestRefusals(t *testing.T) {
 	repo := backup.Open(storage)
 	want := func(what string, err, target error) {
 		t.Helper()
-		if !errors.Is(err, target) {
-			t.Errorf("%s: %v, want %v", what, err, target)
-		}
+		must.Fail(t, err, target, what)
 	}
 	_, err := repo.Backups(ctx)
 	want("missing: list", err, backup.ErrNotRepository)
@@ -264,9 +238,7 @@ func TestRefusals(t *testing.T) {
 	want("missing: restore", err, backup.ErrNotRepository)
 	_, err = repo.Prune(ctx, 1)
 	want("missing: prune", err, backup.ErrNotRepository)
-	if _, err := mem.Stat("/repo"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("they made the directory: %v", err)
-	}
+	must.Fail(t, must.Err(mem.Stat("/repo")), fs.ErrNotExist, "they made the directory")
 	_, err = backup.Open(backup.Dir("/missing/repo", mem)).Backup(ctx, s)
 	want("no parent", err, fs.ErrNotExist)
 	_, err = backup.Open(backup.Dir("/store", mem)).Backup(ctx, s)
@@ -281,9 +253,8 @@ func TestRefusals(t *testing.T) {
 	want("no such backup", err, backup.ErrNotFound)
 	_, err = repo.Restore(ctx, 0, "/store", &oribi.Options{FS: mem})
 	want("existing directory", err, fs.ErrExist)
-	if _, err = repo.Prune(ctx, 0); err == nil {
-		t.Error("prune kept none")
-	}
+	_, err = repo.Prune(ctx, 0)
+	must.Refuse(t, err, "prune kept none")
 	l := must.Get(storage.Lock(ctx, true))(t)
 	_, err = repo.Backup(ctx, s)
 	want("backup while it is locked", err, backup.ErrLocked)
@@ -298,9 +269,7 @@ func TestRefusals(t *testing.T) {
 	if after := objects(t, storage); !maps.Equal(before, after) {
 		t.Errorf("%v, before %v", after, before)
 	}
-	if _, err := mem.Stat("/copy"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a copy is left: %v", err)
-	}
+	must.Fail(t, must.Err(mem.Stat("/copy")), fs.ErrNotExist, "a copy is left")
 }
 
 // repositoryAt is a store, and a repository with two backups of it.
@@ -312,12 +281,9 @@ func repositoryAt(t *testing.T, fsys vfs.FS) (s *oribi.Store, repo *backup.Repos
 	for i := range 2 {
 		put(t, s, table, 300*i, 300*i+600)
 		b, err := repo.Backup(ctx, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first[b.Number], err = digestOf(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		first[b.Number], err = digestOf(s)
+		must.Do(t, err)
 	}
 	put(t, s, table, 100, 500)
 	return s, repo, first
@@ -406,9 +372,7 @@ func TestCrashLeavesWholeBackups(t *testing.T) {
 			disk.OnOperation(nil)
 			must.Do(t, err)
 			for _, x := range crashes {
-				if err := checkWhole(x.image, s, want, h.min); err != nil {
-					t.Fatalf("%s of %s, %s: %v", x.op, x.name, x.state, err)
-				}
+				must.Do(t, checkWhole(x.image, s, want, h.min), x.op, "of", x.name, x.state)
 			}
 			t.Logf("%d crashes", len(crashes))
 			if len(crashes) == 0 {
@@ -427,9 +391,8 @@ func TestFailureLeavesWholeBackups(t *testing.T) {
 			s, _, want := repositoryAt(t, mem)
 			defer s.Close()
 			var err error
-			if want[3], err = digestOf(s); err != nil {
-				t.Fatal(err)
-			}
+			want[3], err = digestOf(s)
+			must.Do(t, err)
 			failures := 0
 			for n := 0; ; n += seedtest.Stride(5) {
 				disk := faultfs.New(mem.Clone())
@@ -447,9 +410,7 @@ func TestFailureLeavesWholeBackups(t *testing.T) {
 				if err != nil && !errors.Is(err, cause) {
 					t.Fatalf("call %d: %v, want %v", n, err, cause)
 				}
-				if err := checkWhole(disk, s, want, h.min); err != nil {
-					t.Fatalf("call %d: %v", n, err)
-				}
+				must.Do(t, checkWhole(disk, s, want, h.min), "call", n)
 				if !failed {
 					break
 				}
@@ -487,9 +448,7 @@ func TestDamagedRepositoryIsRefused(t *testing.T) {
 				t.Errorf("%s: backup %d: %v", what, n, err)
 			}
 		}
-		if _, err := disk.Stat("/restored"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: a directory is left: %v", what, err)
-		}
+		must.Fail(t, must.Err(disk.Stat("/restored")), fs.ErrNotExist, what, "a directory is left")
 	}
 	names := slices.Sorted(maps.Keys(list))
 	for _, name := range names {
@@ -523,9 +482,8 @@ func TestDamagedRepositoryIsRefused(t *testing.T) {
 	// The manifest of another backup has right checksums.
 	disk := mem.Clone()
 	must.Do(t, disk.Rename("/repo/manifests/0000000001", "/repo/manifests/0000000002"))
-	if _, err := restored(backup.Open(backup.Dir("/repo", disk)), 2, disk); !errors.Is(err, backup.ErrCorrupt) {
-		t.Errorf("with the manifest of another backup: %v", err)
-	}
+	must.Fail(t, must.Err(restored(backup.Open(backup.Dir("/repo", disk)), 2, disk)), backup.ErrCorrupt,
+		"with the manifest of another backup")
 	t.Logf("refused %d times", refused)
 	if refused == 0 {
 		t.Error("nothing was refused")
@@ -545,9 +503,7 @@ func TestDamagedBlockIsNotBackedUp(t *testing.T) {
 	f.WriteAt(bytes.Repeat([]byte{0xee}, 64), 4096)
 	must.Do(t, f.Close())
 	repo := backup.Open(backup.Dir("/repo", mem))
-	if _, err := repo.Backup(ctx, s); !errors.Is(err, backup.ErrCorrupt) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(repo.Backup(ctx, s)), backup.ErrCorrupt)
 	if list, err := repo.Backups(ctx); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}

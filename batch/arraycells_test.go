@@ -39,13 +39,10 @@ func TestAppendPackedUnpackedRoundTrip(t *testing.T) {
 				t.Errorf("%s: cell %d is % x, want % x", element, i, got, want.Cell(i))
 			}
 		}
-		if &packed.Cell(4)[0] != &packed.Cell(5)[0] {
-			t.Errorf("%s: equal adjacent cells do not share memory", element)
-		}
+		must.Equal(t, &packed.Cell(4)[0] == &packed.Cell(5)[0], true, element, "equal adjacent cells do not share memory")
 		back := NewArrays(element)
-		if err := back.AppendUnpacked(packed, 1, packed.Len); err != nil || back.Len != len(cells) {
-			t.Fatalf("%d cells, %v", back.Len, err)
-		}
+		must.Do(t, back.AppendUnpacked(packed, 1, packed.Len))
+		must.Equal(t, back.Len, len(cells), "cells")
 		for i, c := range cells {
 			from, to := back.Array(i)
 			if back.IsNull(i) != (c == nil) || to-from != len(c) {
@@ -76,9 +73,7 @@ func TestAppendPackedRefusesOversizedArrays(t *testing.T) {
 	}
 	many := NewArrays(schema.Int8)
 	many.AppendArray(make([][]byte, schema.MaxElements+1))
-	if err := v.AppendPacked(many); !errors.Is(err, fault.ErrCorrupt) {
-		t.Error(err)
-	}
+	must.Fail(t, v.AppendPacked(many), fault.ErrCorrupt)
 }
 
 func TestAppendUnpackedRefusesInvalidArrays(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -51,8 +52,7 @@ func TestEvalOnArrayForm(t *testing.T) {
 		}
 		sel := MakeBitmap(3)
 		sel.SetRange(0, 3)
-		if p.Eval(v, sel); sel[0] != want {
-			t.Errorf("%s: %03b, want %03b", op, sel[0], want)
-		}
+		p.Eval(v, sel)
+		must.Equal(t, sel[0], want, op)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -133,9 +134,7 @@ func TestBitmapResizeClears(t *testing.T) {
 			t.Fatalf("%d bits: %d words, any bit set: %t", n, len(b), b.Any())
 		}
 		b.SetRange(0, n)
-		if b.Count() != n {
-			t.Fatalf("%d bits: %d ones", n, b.Count())
-		}
+		must.Equal(t, b.Count(), n, n, "bits: ones")
 	}
 	if b.Next(64*len(b)) != -1 || Bitmap(nil).Next(0) != -1 {
 		t.Error("a 1 past the end")

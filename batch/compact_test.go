@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -81,17 +82,14 @@ func TestCompactKeepsSelectedRows(t *testing.T) {
 				t.Fatalf("%d of %d rows: Len %d, %d selected", len(want), n, b.Len, b.Selected())
 			}
 			for c, v := range b.Columns {
-				if err := v.Validate(); err != nil || v.Len != b.Len {
-					t.Fatalf("column %d: %d cells, %v", c, v.Len, err)
-				}
+				must.Do(t, v.Validate())
+				must.Equal(t, v.Len, b.Len, "column", c, "cells")
 				if v.Present != nil && v.Present.Count() != v.Present.CountRange(0, v.Len) {
 					t.Fatalf("column %d: presence bits after the last cell", c)
 				}
 			}
 			for i, w := range want {
-				if got := rowText(b, i); got != w {
-					t.Fatalf("row %d: got %s, want %s", i, got, w)
-				}
+				must.Equal(t, rowText(b, i), w, "row", i)
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Package math/big is the oracle.
@@ -26,9 +28,8 @@ func TestDecimalsAgreeWithPackageBig(t *testing.T) {
 				if wide.Sign() < 0 {
 					want = "-" + want
 				}
-				if got := string(Decimal{v, scale}.Append([]byte("x"))); got != "x"+want {
-					t.Fatalf("%s with %d decimals: %s, want x%s", wide, scale, got, want)
-				}
+				must.Equal(t, string(Decimal{v, scale}.Append([]byte("x"))), "x"+want,
+					wide, "with", scale, "decimals")
 			}
 		}
 	}

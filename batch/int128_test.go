@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -106,9 +107,7 @@ func TestPow10(t *testing.T) {
 		want = new(big.Int).Mul(want, big.NewInt(10))
 	}
 	smallest := Int128{Hi: -1 << 63}
-	if smallest.Neg() != smallest {
-		t.Errorf("−(−2^127) is %s", smallest.Neg())
-	}
+	must.Equal(t, smallest.Neg(), smallest)
 	if _, ok := Pow10(38).Mul10(); ok {
 		t.Error("10^39 fits")
 	}

@@ -2,7 +2,6 @@ package batch
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"testing"
 
@@ -81,11 +80,7 @@ func TestPrepareRefusesInvalidInFilter(t *testing.T) {
 		"filter without a size": {Type: schema.Int32, Op: InFilter, Filter: &bloom.BloomFilter{}},
 		"unknown test":          {Type: schema.Int32, Op: InFilter + 1, Filter: f},
 	} {
-		if err := p.Prepare(); !errors.Is(err, fault.ErrSchema) {
-			t.Errorf("%s: %v, want ErrSchema", name, err)
-		}
+		must.Fail(t, p.Prepare(), fault.ErrSchema, name)
 	}
-	if got := InFilter.String(); got != "in filter" {
-		t.Errorf("InFilter is printed as %q", got)
-	}
+	must.Equal(t, InFilter.String(), "in filter", "InFilter is printed as")
 }

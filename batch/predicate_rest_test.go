@@ -45,27 +45,19 @@ func TestInFilterRestsWhileItExcludesLittle(t *testing.T) {
 	}
 	const batches = restSample / n
 	for range batches {
-		if got := run(n * 95 / 100); got != 0 {
-			t.Fatalf("%d false positives within the first sample", got)
-		}
+		must.Equal(t, run(n*95/100), 0, "false positives within the first sample")
 	}
 	for turn := range batches * restTurns {
 		want := n - 100
 		if turn%restTurns == restTurns-1 {
 			want = 0 // a sample
 		}
-		if got := run(100); got != want {
-			t.Fatalf("turn %d: %d false positives, want %d", turn, got, want)
-		}
+		must.Equal(t, run(100), want, "turn", turn, "false positives")
 	}
-	if got := run(100); got != 0 {
-		t.Fatalf("%d false positives after a sample of which few passed", got)
-	}
+	must.Equal(t, run(100), 0, "false positives after a sample of which few passed")
 }
 
 func TestPrepareRefusesExactTestsThatRest(t *testing.T) {
 	p := Predicate{Type: schema.Int32, Op: NotNull, MayRest: true}
-	if err := p.Prepare(); err == nil {
-		t.Error("no error")
-	}
+	must.Refuse(t, p.Prepare())
 }

@@ -3,7 +3,6 @@ package batch
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -222,16 +221,10 @@ func TestPreparedPredicateCachesEvalWords(t *testing.T) {
 	p := &Predicate{Type: schema.String, Op: Ge, Values: [][]byte{[]byte("a")}}
 	must.Do(t, p.Prepare())
 	m := p.EvalWords(d)
-	if m[0] != 0b1101 {
-		t.Fatalf("words %b, want 1101", m[0])
-	}
+	must.Equal(t, m[0], 0b1101, "words")
 	copied := *p
-	if again := copied.EvalWords(d); &again[0] != &m[0] {
-		t.Error("a copy evaluated the dictionary again")
-	}
-	if other := p.EvalWords(&Dictionary{Words: [][]byte{[]byte("z")}}); other[0] != 1 {
-		t.Errorf("words of another dictionary %b, want 1", other[0])
-	}
+	must.Equal(t, &copied.EvalWords(d)[0] == &m[0], true, "a copy evaluated the dictionary again")
+	must.Equal(t, p.EvalWords(&Dictionary{Words: [][]byte{[]byte("z")}})[0], 1, "words of another dictionary")
 }
 
 func TestFilterCodesAtAnyOffset(t *testing.T) {
@@ -252,9 +245,7 @@ func TestFilterCodesAtAnyOffset(t *testing.T) {
 		FilterCodes(codes, match, sel, at)
 		for i := range at + n + 70 {
 			want := i < at || i >= at+n || match.Get(int(codes[i-at]))
-			if sel.Get(i) != want {
-				t.Fatalf("at %d, %d codes: bit %d is %v", at, n, i, !want)
-			}
+			must.Equal(t, sel.Get(i), want, "at", at, n, "codes: bit", i)
 		}
 	}
 }
@@ -274,9 +265,7 @@ func TestPrepareRefusesInvalidPredicates(t *testing.T) {
 		"parts of a number":  {Type: schema.Int32, Op: Like, Values: [][]byte{make([]byte, 4), make([]byte, 4)}},
 		"short in list":      {Type: schema.Int64, Op: In, Values: [][]byte{make([]byte, 8), make([]byte, 4)}},
 	} {
-		if err := p.Prepare(); !errors.Is(err, fault.ErrSchema) {
-			t.Errorf("%s: %v, want ErrSchema", name, err)
-		}
+		must.Fail(t, p.Prepare(), fault.ErrSchema, name)
 	}
 }
 
@@ -285,9 +274,7 @@ func TestPrepareSortsCopyOfValues(t *testing.T) {
 	mine := [][]byte{two, nil, one, two}
 	p := Predicate{Type: schema.String, Op: In, Values: mine}
 	must.Do(t, p.Prepare())
-	if got := fmt.Sprintf("%s", p.Values); got != "[1 2]" {
-		t.Errorf("values %s, want [1 2]", got)
-	}
+	must.Equal(t, fmt.Sprintf("%s", p.Values), "[1 2]", "values")
 	if mine[0][0] != '2' || mine[1] != nil {
 		t.Error("the caller's list was changed")
 	}
@@ -301,9 +288,7 @@ func BenchmarkEval(b *testing.B) {
 			v.Data[i] = byte(r.Uint32())
 		}
 		p := &Predicate{Type: typ, Op: Lt, Values: [][]byte{make([]byte, typ.Width())}}
-		if err := p.Prepare(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, p.Prepare())
 		sel := MakeBitmap(WindowRows)
 		b.Run(fmt.Sprintf("type=%s/op=lt", typ), func(b *testing.B) {
 			for b.Loop() {

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -40,9 +41,8 @@ func TestReverseReversesRows(t *testing.T) {
 					b.Selection.CountRange(0, n))
 			}
 			for c, v := range b.Columns {
-				if err := v.Validate(); err != nil || v.Len != n {
-					t.Fatalf("column %d: %d cells, %v", c, v.Len, err)
-				}
+				must.Do(t, v.Validate())
+				must.Equal(t, v.Len, n, "column", c, "cells")
 			}
 			for i := range n {
 				if got := rowText(b, i); got != want[i] || b.Selection.Get(i) != selected[i] {
@@ -75,9 +75,8 @@ func TestReverseReversesCellsOfAnyNumber(t *testing.T) {
 			for cell := range slices.Chunk(slices.Clone(data), width) {
 				want = append(slices.Clone(cell), want...)
 			}
-			if reverseCells(data, width); !slices.Equal(data, want) {
-				t.Fatalf("%d cells of %d bytes: got %x, want %x", n, width, data, want)
-			}
+			reverseCells(data, width)
+			must.Equal(t, data, want, n, "cells of", width, "bytes")
 		}
 	}
 }

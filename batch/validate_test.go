@@ -3,6 +3,7 @@ package batch
 import (
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -34,9 +35,7 @@ func TestValidateAcceptsWellFormedVectors(t *testing.T) {
 		"arrays":          arraysVector(),
 		"arrays, no cell": NewArrays(schema.String),
 	} {
-		if err := v.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, v.Validate(), name)
 	}
 }
 
@@ -70,8 +69,6 @@ func TestValidateRefusesMalformedVectors(t *testing.T) {
 		"arrays of arrays":           arrays(func(v *Vector) { v.Elements = arraysVector() }),
 		"malformed elements":         arrays(func(v *Vector) { v.Elements.Data = nil }),
 	} {
-		if v.Validate() == nil {
-			t.Errorf("%s: no error", name)
-		}
+		must.Refuse(t, v.Validate(), name)
 	}
 }

@@ -1,11 +1,11 @@
 package batch
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -67,9 +67,7 @@ func TestValuesAcceptsEveryFixedType(t *testing.T) {
 		schema.Int128:     func(v *Vector) int { return len(Values[Int128](v)) },
 		schema.Decimal128: func(v *Vector) int { return len(Values[Int128](v)) },
 	} {
-		if n := f(NewVector(typ, 3)); n != 3 {
-			t.Errorf("%v: %d values", typ, n)
-		}
+		must.Equal(t, f(NewVector(typ, 3)), 3, typ, "values")
 	}
 }
 
@@ -81,12 +79,8 @@ func TestStringsCopiesCells(t *testing.T) {
 	v.SetCell(2, []byte{})
 	got := Strings(v)
 	cell[0] = 'X'
-	if want := []string{"first", "", ""}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Equal(t, got, []string{"first", "", ""})
 	d := dictionaryVector(1, 0, 1)
 	d.NeedPresent().Clear(1)
-	if got, want := Strings(d), []string{"b", "", "b"}; !slices.Equal(got, want) {
-		t.Errorf("dictionary: got %q, want %q", got, want)
-	}
+	must.Equal(t, Strings(d), []string{"b", "", "b"}, "dictionary")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -162,9 +163,7 @@ func TestVectorMatchesModel(t *testing.T) {
 				g := &growing{r: r, v: NewVector(typ, 0)}
 				for range 30 {
 					what := g.step()
-					if err := checkVector(g.v, g.want); err != nil {
-						t.Fatalf("after %s: %v", what, err)
-					}
+					must.Do(t, checkVector(g.v, g.want), "after", what)
 				}
 			}
 		})
@@ -178,9 +177,8 @@ func TestAppendCodedKeepsTheDictionary(t *testing.T) {
 	b := &Vector{Type: schema.String, Len: 1, Dict: &Dictionary{Words: [][]byte{{'c'}}}, Codes: []uint32{0}}
 	v := NewVector(schema.String, 0)
 	for _, src := range []*Vector{a, a} {
-		if v.AppendCoded(src, 0, src.Len); v.Dict != a.Dict {
-			t.Fatal("the vector is not in dictionary form")
-		}
+		v.AppendCoded(src, 0, src.Len)
+		must.Equal(t, v.Dict == a.Dict, true, "the vector is not in dictionary form")
 	}
 	v.AppendCoded(b, 0, 1)
 	if got := fmt.Sprintf("%s", v.Bytes); v.Dict != nil || got != "[b a b a c]" {
@@ -203,9 +201,7 @@ func TestAppendRunCopiesFixedAliasesStrings(t *testing.T) {
 		clear(src.Data)
 		clear(src.Bytes)
 		src.ZeroPresent()
-		if err := checkVector(v, want); err != nil {
-			t.Errorf("%s: %v", typ, err)
-		}
+		must.Do(t, checkVector(v, want), typ)
 	}
 }
 
@@ -250,12 +246,8 @@ func TestValuesAliasesData(t *testing.T) {
 	v := NewVector(schema.Int32, 3)
 	values := Values[int32](v)
 	values[0], values[1], values[2] = 1, -2, 3
-	if want := []byte{1, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 3, 0, 0, 0}; !bytes.Equal(v.Data, want) {
-		t.Errorf("data %x, want %x", v.Data, want)
-	}
-	if got := v.Cell(1); cap(got) != 4 {
-		t.Errorf("an append to a cell of 4 bytes may take %d", cap(got))
-	}
+	must.Equal(t, v.Data, []byte{1, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 3, 0, 0, 0}, "data")
+	must.Equal(t, cap(v.Cell(1)), 4, "an append to a cell of 4 bytes may take")
 	if Values[int32](NewVector(schema.Date, 0)) != nil {
 		t.Error("a view of no cells")
 	}

@@ -1,7 +1,6 @@
 package block
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -30,10 +29,6 @@ func TestFileReadAt(t *testing.T) {
 }
 
 func TestOpenFileRefusesDirectories(t *testing.T) {
-	if _, err := OpenFile(t.TempDir()); err == nil {
-		t.Error("a directory was opened")
-	}
-	if _, err := OpenFile(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing file: %v", err)
-	}
+	must.Refuse(t, must.Err(OpenFile(t.TempDir())), "a directory was opened")
+	must.Fail(t, must.Err(OpenFile(filepath.Join(t.TempDir(), "none"))), fs.ErrNotExist, "missing file")
 }

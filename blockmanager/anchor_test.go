@@ -1,7 +1,6 @@
 package blockmanager
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -84,9 +83,7 @@ func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 					if err == nil {
 						err = errors.Join(h.what.difference(m), checkTorn(m), m.Close())
 					}
-					if err != nil {
-						t.Fatalf("%s, metadata put back: accepted, but %v", c.name, err)
-					}
+					must.Do(t, err, c.name, "metadata put back")
 				}
 			}
 		}
@@ -122,9 +119,7 @@ func TestAbandonedEpochIsNotReused(t *testing.T) {
 	if got := m.Epoch(); got >= abandoned {
 		t.Fatalf("epoch %d, intent %d: the commit is there", got, abandoned)
 	}
-	if m.confirmedEpoch != m.Epoch() {
-		t.Error("an intent that follows confirms the epoch before it")
-	}
+	must.Equal(t, m.confirmedEpoch, m.Epoch(), "an intent that follows confirms the epoch before it")
 	must.Do(t, m.Commit(Edit{Put: []Row{{[]byte("k"), []byte("kept")}}}))
 	if got := m.Epoch(); got <= abandoned {
 		t.Errorf("epoch %d is used again, %d was abandoned", got, abandoned)
@@ -133,9 +128,7 @@ func TestAbandonedEpochIsNotReused(t *testing.T) {
 	m = openWriter(t, o)
 	want := newStoreModel()
 	want.rows["k"] = "kept"
-	if err := errors.Join(want.difference(m), m.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(want.difference(m), m.Close()))
 }
 
 // What Open read may be only in the kernel's page cache, so Writable makes it durable first.
@@ -153,15 +146,9 @@ func TestWritableWritesTheAnchorFirst(t *testing.T) {
 			ops = append(ops, string(c.Op)+" "+strings.TrimPrefix(c.Name, "/store/"))
 		}
 	}
-	if want := []string{"open ANCHOR", "write ANCHOR", "sync ANCHOR"}; !slices.Equal(ops[:3], want) {
-		t.Errorf("%v, want %v", ops[:3], want)
-	}
-	if !bytes.Equal(readFile(t, mem, "/store/"+anchorName), before) {
-		t.Error("the anchor is not as it was")
-	}
-	if err := m.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, ops[:3], []string{"open ANCHOR", "write ANCHOR", "sync ANCHOR"})
+	must.Equal(t, readFile(t, mem, "/store/"+anchorName), before, "the anchor is not as it was")
+	must.Do(t, m.Close())
 }
 
 // Metadata that changes between Open and Writable is read again, since it is no longer the metadata
@@ -176,15 +163,9 @@ func TestWritableReadsTheMetadataAgain(t *testing.T) {
 	must.Do(t, m.Close())
 	m = must.Get(Open(o))(t)
 	copyDir(t, mem, old, "/store/meta")
-	if err := m.Writable(); !errors.Is(err, ErrCorrupt) {
-		t.Error(err)
-	}
-	if got, err := readBlock(m, id); err != nil || string(got) != "block" {
-		t.Errorf("%q, %v", got, err)
-	}
-	if err := m.Close(); !errors.Is(err, ErrPoisoned) {
-		t.Error(err)
-	}
+	must.Fail(t, m.Writable(), ErrCorrupt)
+	must.Equal(t, string(must.Get(readBlock(m, id))(t)), "block")
+	must.Fail(t, m.Close(), ErrPoisoned)
 }
 
 // An Edit with Confirm leaves no earlier state that the anchor accepts.
@@ -201,9 +182,7 @@ func TestConfirmedCommitIsConfirmedOnReturn(t *testing.T) {
 			t.Errorf("confirm %v: newest slot is %+v", confirm, a.newest())
 		}
 	}
-	if m.ConfirmedLogStart() != 9 {
-		t.Error("log_start is not confirmed")
-	}
+	must.Equal(t, m.ConfirmedLogStart(), 9, "log_start is not confirmed")
 	must.Do(t, m.Close())
 }
 
@@ -217,15 +196,11 @@ func TestSyncCoversOnlyFinishedBlocks(t *testing.T) {
 		s.Write([]byte("x"))
 		must.Do(t, c.Finish(s))
 		made = append(made, s.ID())
-		if err := m.Commit(Edit{Created: []*Creation{c}}); err == nil {
-			t.Fatalf("block %d is committed without a sync", i)
-		}
+		must.Refuse(t, m.Commit(Edit{Created: []*Creation{c}}), "block", i, "is committed without a sync")
 		must.Do(t, c.Sync())
 	}
 	must.Do(t, m.Commit(Edit{Created: []*Creation{c}}))
-	if !slices.Equal(ids(m), made) {
-		t.Errorf("blocks %v, want %v", ids(m), made)
-	}
+	must.Equal(t, ids(m), made, "blocks")
 	must.Do(t, m.Close())
 }
 
@@ -236,15 +211,12 @@ func TestConfirmedEpochIsThatOfTheLastConfirmedEdit(t *testing.T) {
 	o.FS = mem
 	m := openWriter(t, o)
 	first := m.ConfirmedEpoch()
-	if first != m.Epoch() {
-		t.Errorf("after the open: confirmed epoch %d, epoch %d", first, m.Epoch())
-	}
+	must.Equal(t, first, m.Epoch(), "after the open: confirmed epoch")
 	for i, confirm := range []bool{false, true, false} {
 		before := m.ConfirmedEpoch()
 		must.Do(t, m.Commit(Edit{Put: []Row{{[]byte("k"), []byte{byte(i)}}}, Confirm: confirm}))
-		if want := map[bool]uint64{false: before, true: m.Epoch()}[confirm]; m.ConfirmedEpoch() != want {
-			t.Errorf("after commit %d: confirmed epoch %d, want %d", i, m.ConfirmedEpoch(), want)
-		}
+		must.Equal(t, m.ConfirmedEpoch(), map[bool]uint64{false: before, true: m.Epoch()}[confirm],
+			"after commit", i, "confirmed epoch")
 	}
 	confirmed := m.ConfirmedEpoch()
 	o.FS = mem.Crash()
@@ -254,8 +226,6 @@ func TestConfirmedEpochIsThatOfTheLastConfirmedEdit(t *testing.T) {
 			again.ConfirmedEpoch(), confirmed)
 	}
 	for _, m := range []*Manager{m, again} {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, m.Close())
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // A walk over each of many prefixes takes a logarithmic lookup per prefix and one step per row, not
@@ -22,9 +24,7 @@ func TestPrefixIterationVisitsOnlyMatchingRows(t *testing.T) {
 	}
 	compared = 0
 	for table := range tables {
-		if got := rows.withPrefix(fmt.Sprintf("%06d/", table)); len(got) != rowsPerTable {
-			t.Fatalf("table %d: %d rows, want %d", table, len(got), rowsPerTable)
-		}
+		must.Equal(t, len(rows.withPrefix(fmt.Sprintf("%06d/", table))), rowsPerTable, "table", table, "rows")
 	}
 	most := tables * (rowsPerTable + 2*bits.Len(tables*rowsPerTable))
 	if compared > most {

@@ -152,9 +152,7 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 		t.Logf("run %d: %d syncs, %d crashes", run, rec.syncs, len(crashes))
 		stride := seedtest.Stride(4)
 		for i := r.IntN(stride); i < len(crashes); i += stride {
-			if _, err := crashes[i].check(t, o); err != nil {
-				t.Fatalf("run %d: %s: %v", run, crashes[i].name, err)
-			}
+			must.Do(t, must.Err(crashes[i].check(t, o)), "run", run, crashes[i].name)
 		}
 	}
 }
@@ -175,9 +173,7 @@ func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 			copied := c
 			copied.fs = c.fs.Clone()
 			found, err := copied.check(t, o)
-			if err != nil {
-				t.Fatalf("depth %d: %s: %v", depth, c.name, err)
-			}
+			must.Do(t, err, "depth", depth, c.name)
 			again, ao := record(o, c.disk(), r, found)
 			again.s.maxID = block.ID(c.maxID)
 			if found == c.next {
@@ -189,9 +185,7 @@ func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 			again.s.m = m
 			again.s.set(found, nil)
 			for range 2 {
-				if err := again.s.step(); err != nil {
-					t.Fatalf("depth %d: %s: %v", depth, c.name, err)
-				}
+				must.Do(t, again.s.step(), "depth", depth, c.name)
 			}
 			c = again.crashes[r.IntN(len(again.crashes))]
 		}
@@ -215,9 +209,7 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 		copied := killed
 		copied.fs = killed.fs.Clone()
 		found, err := copied.check(t, o)
-		if err != nil {
-			t.Fatalf("%s: %v", killed.name, err)
-		}
+		must.Do(t, err, killed.name)
 		again, ao := record(o, killed.disk(), r, found)
 		again.s.maxID = block.ID(killed.maxID)
 		again.disk.OnOperation(nil)
@@ -228,9 +220,7 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 			must.Do(t, again.s.commit())
 		}
 		for _, cut := range again.crashes {
-			if _, err := cut.check(t, o); err != nil {
-				t.Fatalf("%s, then %s: %v", killed.name, cut.name, err)
-			}
+			must.Do(t, must.Err(cut.check(t, o)), killed.name, "then", cut.name)
 		}
 	}
 }

@@ -32,9 +32,7 @@ func writerBeforeDrop(t *testing.T) (s *stateRecorder, o Options, m *Manager, id
 func checkReclaim(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) {
 	t.Helper()
 	found := checkReader(t, mem, o, want)
-	if len(found.state.dead) != 1 {
-		t.Fatalf("%d dead ranges", len(found.state.dead))
-	}
+	must.Equal(t, len(found.state.dead), 1, "dead ranges")
 	m := reopen(t, mem, o, want)
 	if m.Repaired().Reclaimed != 1 || m.Stats().DeadBytes != 0 {
 		t.Errorf("%+v, %d dead bytes", m.Repaired(), m.Stats().DeadBytes)
@@ -46,12 +44,8 @@ func checkReclaim(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) {
 		}
 	}
 	must.Do(t, m.Commit(Edit{}))
-	if n := len(m.state.dead); n != 0 {
-		t.Errorf("%d dead ranges after a commit", n)
-	}
-	if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, len(m.state.dead), 0, "dead ranges after a commit")
+	must.Do(t, errors.Join(want.difference(m), checkVerify(m), m.Close()))
 	checkReader(t, mem, o, want)
 }
 
@@ -80,9 +74,7 @@ func TestCrashBeforeDropIsDurable(t *testing.T) {
 	for _, s := range list {
 		for _, mem := range []*vfs.Mem{s.kill, s.cut} {
 			c := crashState{fs: mem.Clone(), now: want, next: next, maxID: uint64(slices.Max(ids(m)))}
-			if _, err := c.check(t, o); err != nil {
-				t.Fatalf("%s of %s, after=%v: %v", s.op, s.name, s.after, err)
-			}
+			must.Do(t, must.Err(c.check(t, o)), s.op, "of", s.name, "after", s.after)
 		}
 	}
 }
@@ -172,20 +164,14 @@ func checkDeadContainer(t *testing.T, mem *vfs.Mem, o Options, name string, ther
 	if c := found.state.containers[id]; c == nil || c.row.state != containerDead {
 		t.Fatalf("container %s is not dead: %+v", id, c)
 	}
-	if got := slices.Contains(containerNames(t, mem), name); got != there {
-		t.Errorf("file of the dead container: %v, want %v", got, there)
-	}
+	must.Equal(t, slices.Contains(containerNames(t, mem), name), there, "file of the dead container")
 	m := reopen(t, mem, o, want)
 	if slices.Contains(containerNames(t, mem), name) {
 		t.Error("the file of the dead container is still there")
 	}
 	must.Do(t, m.Commit(Edit{}))
-	if m.state.containers[id] != nil {
-		t.Error("the row of the dead container is still there")
-	}
-	if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, m.state.containers[id], nil, "the row of the dead container is still there")
+	must.Do(t, errors.Join(want.difference(m), checkVerify(m), m.Close()))
 	checkReader(t, mem, o, want)
 }
 
@@ -232,9 +218,7 @@ func TestContainerIsUnlinkedAfterItsDropIsDurable(t *testing.T) {
 	lost := before.kill.Clone()
 	must.Do(t, lost.Remove("/store/data/"+name))
 	o.FS = lost
-	if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a container with blocks and without a file: %v, want ErrCorrupt", err)
-	}
+	must.Fail(t, must.Err(Open(o)), ErrCorrupt, "a container with blocks and without a file")
 }
 
 // recordedSparseWriter returns a writer with one sparse container, on a file system without hole
@@ -256,9 +240,8 @@ func TestCrashBeforeCommitOfCopies(t *testing.T) {
 	s, o, m, want := recordedSparseWriter(t)
 	list := s.during(t, func() error { _, err := m.Rewrite(context.Background()); return err })
 	list.before(t, "write", anchorName).each(t, func(t *testing.T, mem *vfs.Mem) {
-		if n := len(containerNames(t, mem)); n != 2 {
-			t.Fatalf("%d containers, want the sparse container and the container of the copies", n)
-		}
+		must.Equal(t, len(containerNames(t, mem)), 2,
+			"containers, want the sparse container and the container of the copies")
 		checkTailIsFree(t, mem, o, want)
 	})
 }
@@ -272,9 +255,7 @@ func TestCrashAfterCommitOfCopies(t *testing.T) {
 		return errors.Join(err, m.Confirm())
 	})
 	list.before(t, "remove", source).each(t, func(t *testing.T, mem *vfs.Mem) {
-		if n := len(containerNames(t, mem)); n != 2 {
-			t.Fatalf("%d containers, want the source and the container of the copies", n)
-		}
+		must.Equal(t, len(containerNames(t, mem)), 2, "containers, want the source and the container of the copies")
 		checkDeadContainer(t, mem, o, source, true, want)
 	})
 }

@@ -57,19 +57,13 @@ func TestCrashAfterFailedSync(t *testing.T) {
 	c, sinks := writeUnfinished(t, m, 1)
 	finish(t, c, sinks)
 	s.fail("sync", ".data", errDisk)
-	if err := c.Sync(); !errors.Is(err, ErrPoisoned) {
-		t.Fatal(err)
-	}
+	must.Fail(t, c.Sync(), ErrPoisoned)
 	s.fail("", "", nil) // the next sync reports success
 	for _, err := range []error{c.Sync(), m.Commit(Edit{Created: []*Creation{c}}), m.Confirm()} {
-		if !errors.Is(err, ErrPoisoned) {
-			t.Errorf("afterwards: %v", err)
-		}
+		must.Fail(t, err, ErrPoisoned, "afterwards")
 	}
 	c.Abort()
-	if err := want.difference(m); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, want.difference(m))
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 }
 
@@ -94,14 +88,11 @@ func TestCrashOnFullDiskDuringBlock(t *testing.T) {
 			s.fail("", "", nil)
 			c.Abort()
 			for _, c := range m.state.containers {
-				if size := int64(len(readFile(t, s.mem, "/store/data/"+c.name()))); size != c.row.next {
-					t.Errorf("container %s: %d bytes, its blocks end at %d", c.id, size, c.row.next)
-				}
+				must.Equal(t, int64(len(readFile(t, s.mem, "/store/data/"+c.name()))), c.row.next,
+					"container", c.id, "bytes")
 			}
 			want.blocks[add(t, m, []byte("again"))] = []byte("again")
-			if err := errors.Join(want.difference(m), checkVerify(m)); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, errors.Join(want.difference(m), checkVerify(m)))
 		})
 	}
 }
@@ -121,9 +112,7 @@ func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 				t.Fatalf("%v: want ErrPoisoned, and not that it may be tried again", err)
 			}
 			s.fail("", "", nil)
-			if err := m.Commit(Edit{}); !errors.Is(err, ErrPoisoned) {
-				t.Errorf("a commit afterwards: %v", err)
-			}
+			must.Fail(t, m.Commit(Edit{}), ErrPoisoned, "a commit afterwards")
 			next := want.clone()
 			next.blocks[sinks[0].ID()] = bytes.Repeat([]byte("a"), sinkBuffer+100)
 			s.now().each(t, func(t *testing.T, mem *vfs.Mem) {
@@ -169,12 +158,10 @@ func TestVerifyFindsLostBlocks(t *testing.T) {
 		o.FS = mem
 		return o
 	}
-	if _, err := Open(lose(func(f vfs.File) error { return f.Truncate(b.off) })); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("the file is too short: %v", err)
-	}
-	if _, err := Open(lose(func(f vfs.File) error { return f.PunchHole(0, headerLen) })); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("the header page is lost: %v", err)
-	}
+	must.Fail(t, must.Err(Open(lose(func(f vfs.File) error { return f.Truncate(b.off) }))), ErrCorrupt,
+		"the file is too short")
+	must.Fail(t, must.Err(Open(lose(func(f vfs.File) error { return f.PunchHole(0, headerLen) }))), ErrCorrupt,
+		"the header page is lost")
 	for _, length := range []int64{b.length, b.length / 2} {
 		m := must.Get(Open(lose(func(f vfs.File) error { return f.PunchHole(b.off, length) })))(t)
 		var found []block.ID

@@ -140,9 +140,7 @@ func checkReader(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) *Manag
 	o.FS, o.ReadOnly = unwritten(mem), true
 	m := must.Get(Open(o))(t)
 	t.Cleanup(func() { m.Close() })
-	if err := want.difference(m); err != nil {
-		t.Fatalf("to a reader: %v", err)
-	}
+	must.Do(t, want.difference(m), "to a reader")
 	return m
 }
 
@@ -152,9 +150,7 @@ func reopen(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) *Manager {
 	o.FS = mem
 	m := openWriter(t, o)
 	t.Cleanup(func() { m.Close() })
-	if err := errors.Join(want.difference(m), checkVerify(m)); err != nil {
-		t.Fatalf("after repair: %v", err)
-	}
+	must.Do(t, errors.Join(want.difference(m), checkVerify(m)), "after repair")
 	return m
 }
 
@@ -175,9 +171,7 @@ func checkTailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) {
 	at := ends(checkReader(t, mem, o, want))
 	m := reopen(t, mem, o, want)
 	names := containerNames(t, mem)
-	if len(names) != len(at) {
-		t.Errorf("containers %v, %d have a row", names, len(at))
-	}
+	must.Equal(t, len(names), len(at), "containers", names, len(at), "have a row")
 	for _, name := range names {
 		id, _ := containerName(name)
 		if size := int64(len(readFile(t, mem, "/store/data/"+name))); size > at[id] {
@@ -193,12 +187,8 @@ func checkTailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) {
 	if !known && len(m.state.containers) > len(at) {
 		end = headerLen // of a new container, since all are full
 	}
-	if b.off != end {
-		t.Errorf("the next block begins at %d, the last ended at %d", b.off, end)
-	}
-	if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, b.off, end, "start of the next block")
+	must.Do(t, errors.Join(want.difference(m), checkVerify(m), m.Close()))
 }
 
 // writeUnfinished writes n blocks concurrently, each longer than a sink's buffer.
@@ -268,9 +258,7 @@ func TestCrashBetweenContainerSyncs(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
 	c, sinks := writeUnfinished(t, m, 2)
 	finish(t, c, sinks)
-	if len(c.dirty) != 2 {
-		t.Fatalf("%d containers", len(c.dirty))
-	}
+	must.Equal(t, len(c.dirty), 2, "containers")
 	for in := range c.dirty {
 		must.Do(t, in.sync(&m.o))
 		s.now().each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })

@@ -65,24 +65,15 @@ func TestOneDamagedAnchorSlotIsRepaired(t *testing.T) {
 		}
 		o.FS = f
 		m, err := Open(o)
-		if err != nil {
-			t.Fatalf("byte %d: %v", off, err)
-		}
-		if err := want.difference(m); err != nil {
-			t.Fatalf("byte %d: %v", off, err)
-		}
-		if checkVerify(m) == nil {
-			t.Fatalf("byte %d: Verify finds nothing", off)
-		}
+		must.Do(t, err, "byte", off)
+		must.Do(t, want.difference(m), "byte", off)
+		must.Refuse(t, checkVerify(m), "byte", off, "Verify finds nothing")
 		m.Close()
 		flip(t, f, "/store/"+anchorName, (off+slotLen)%(2*slotLen))
 		before := digest(t, f, "/store")
-		if m, err = Open(o); !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("byte %d, in both slots: %v %v", off, m, err)
-		}
-		if digest(t, f, "/store") != before {
-			t.Fatalf("byte %d: a refused open changed something", off)
-		}
+		m, err = Open(o)
+		must.Fail(t, err, ErrCorrupt, "byte", off, "in both slots", m)
+		must.Equal(t, digest(t, f, "/store"), before, "byte", off, "a refused open changed something")
 	}
 }
 
@@ -97,9 +88,7 @@ func TestOpenRefusesForeignAnchor(t *testing.T) {
 		f := mem.Clone()
 		o = testOptions(f)
 		change(f)
-		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err(Open(o)), ErrCorrupt, name)
 	}
 }
 
@@ -136,24 +125,16 @@ func TestOpenRefusesOlderMetadata(t *testing.T) {
 		copyDir(t, f, from, "/store/meta")
 		before := digest(t, f, "/store")
 		o.FS = f
-		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("metadata of open %d: %v", i, err)
-		}
-		if digest(t, f, "/store") != before {
-			t.Errorf("metadata of open %d: a refused open changed something", i)
-		}
+		must.Fail(t, must.Err(Open(o)), ErrCorrupt, "metadata of open", i)
+		must.Equal(t, digest(t, f, "/store"), before, "metadata of open", i, "a refused open changed something")
 	}
 	// An older anchor is safe: the metadata is ahead of it and is accepted.
 	f := mem.Clone()
 	writeFile(t, f, "/store/"+anchorName, 0, readFile(t, old[2], "/store/"+anchorName))
 	o.FS = f
 	m := must.Get(Open(o))(t)
-	if got := m.ConfirmedLogStart(); got != 0 {
-		t.Errorf("confirmed log_start is %d, though nothing is confirmed", got)
-	}
-	if err := errors.Join(m.Writable(), m.Confirm(), m.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, m.ConfirmedLogStart(), 0, "confirmed log_start though nothing is confirmed")
+	must.Do(t, errors.Join(m.Writable(), m.Confirm(), m.Close()))
 }
 
 func TestOpenRefusesMetadataOfAnotherStore(t *testing.T) {
@@ -170,9 +151,7 @@ func TestOpenRefusesMetadataOfAnotherStore(t *testing.T) {
 	must.Do(t, m.Close())
 	copyDir(t, mem, from, "/store/meta")
 	o.FS = mem
-	if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(Open(o)), ErrCorrupt)
 }
 
 func TestOpenRefusesMissingFiles(t *testing.T) {
@@ -182,13 +161,9 @@ func TestOpenRefusesMissingFiles(t *testing.T) {
 		f := mem.Clone()
 		must.Do(t, vfs.RemoveAll(f, "/store/"+name))
 		o.FS = f
-		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s missing: %v", name, err)
-		}
+		must.Fail(t, must.Err(Open(o)), ErrCorrupt, name, "missing")
 		f.Mkdir("/store/" + name)
-		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s empty: %v", name, err)
-		}
+		must.Fail(t, must.Err(Open(o)), ErrCorrupt, name, "empty")
 	}
 }
 
@@ -216,18 +191,14 @@ func TestFlippedMetadataBitIsRefusedOrHarmless(t *testing.T) {
 		m, err := Open(o)
 		if err == nil {
 			err = errors.Join(want.difference(m), m.Writable(), want.difference(m), m.Close())
-			if err != nil {
-				t.Fatalf("%s, byte %d: opens, but %v", name, off, err)
-			}
+			must.Do(t, err, name, "byte", off, "opens, but")
 			continue
 		}
 		refused++
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
 			t.Fatalf("%s, byte %d: %v", name, off, err)
 		}
-		if digest(t, f, "/store") != before {
-			t.Fatalf("%s, byte %d: a refused open changed something", name, off)
-		}
+		must.Equal(t, digest(t, f, "/store"), before, name, "byte", off, "a refused open changed something")
 	}
 	t.Logf("%d of %d flips refused", refused, rounds)
 	if refused == 0 {
@@ -270,9 +241,7 @@ func TestDamagedContainerIsFound(t *testing.T) {
 			flip(t, f, name, off)
 			o := o
 			o.FS = f
-			if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("byte %d: %v", off, err)
-			}
+			must.Fail(t, must.Err(Open(o)), ErrCorrupt, "byte", off)
 		}
 	})
 	t.Run("cut", func(t *testing.T) {
@@ -281,9 +250,7 @@ func TestDamagedContainerIsFound(t *testing.T) {
 		file.Truncate(row.off + 1)
 		o := o
 		o.FS = f
-		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-			t.Error(err)
-		}
+		must.Fail(t, must.Err(Open(o)), ErrCorrupt)
 	})
 	damaged := func(t *testing.T, change func(f *vfs.Mem)) (*Manager, string) {
 		f := mem.Clone()
@@ -302,28 +269,18 @@ func TestDamagedContainerIsFound(t *testing.T) {
 	t.Run("footer", func(t *testing.T) {
 		for _, back := range []int64{1, footerProbe} {
 			m, found := damaged(t, func(f *vfs.Mem) { flip(t, f, name, row.off+row.length-back) })
-			if _, err := m.OpenBlock(id); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("byte %d from the end: %v", back, err)
-			}
-			if want := fmt.Sprintf("%s %d %d", file, row.off, id); found != want {
-				t.Errorf("found %q, want %q", found, want)
-			}
-			if _, err := m.OpenBlock(other); err != nil {
-				t.Error(err)
-			}
+			must.Fail(t, must.Err(m.OpenBlock(id)), ErrCorrupt, "byte", back, "from the end")
+			must.Equal(t, found, fmt.Sprintf("%s %d %d", file, row.off, id), "found")
+			must.Do(t, must.Err(m.OpenBlock(other)))
 		}
 	})
 	t.Run("inside", func(t *testing.T) {
 		_, found := damaged(t, func(f *vfs.Mem) { flip(t, f, name, row.off) })
-		if want := fmt.Sprintf("%s %d %d", file, row.off, id); found != want {
-			t.Errorf("found %q, want %q", found, want)
-		}
+		must.Equal(t, found, fmt.Sprintf("%s %d %d", file, row.off, id), "found")
 	})
 	t.Run("padding", func(t *testing.T) {
 		_, found := damaged(t, func(f *vfs.Mem) { flip(t, f, name, row.off+row.length) })
-		if want := fmt.Sprintf("%s %d %d", file, row.off+row.length, id); found != want {
-			t.Errorf("found %q, want %q", found, want)
-		}
+		must.Equal(t, found, fmt.Sprintf("%s %d %d", file, row.off+row.length, id), "found")
 	})
 	t.Run("swapped", func(t *testing.T) {
 		m, _ := damaged(t, func(f *vfs.Mem) {
@@ -332,9 +289,7 @@ func TestDamagedContainerIsFound(t *testing.T) {
 			writeFile(t, f, name, row2.off, b[row.off:row.off+row.length])
 		})
 		for _, id := range []block.ID{id, other} {
-			if _, err := m.OpenBlock(id); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("block %d: %v", id, err)
-			}
+			must.Fail(t, must.Err(m.OpenBlock(id)), ErrCorrupt, "block", id)
 		}
 	})
 }
@@ -374,8 +329,6 @@ func TestOpenRefusesContradictingRows(t *testing.T) {
 	} {
 		l := base()
 		bend(l)
-		if _, err := l.finish(&o); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err(l.finish(&o)), fault.ErrCorrupt, name)
 	}
 }

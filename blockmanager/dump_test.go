@@ -21,9 +21,7 @@ func golden(t *testing.T, name string, got []byte) {
 		return
 	}
 	want := must.Get(os.ReadFile(path))(t)
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
-	}
+	must.Equal(t, got, want, path)
 }
 
 func TestDumpsShowEveryByte(t *testing.T) {
@@ -47,9 +45,7 @@ func TestDumpsShowEveryByte(t *testing.T) {
 		must.Do(t, r.Dump(&out))
 	}
 	golden(t, "metadata.dump", out.Bytes())
-	if DumpAnchor(&out, nil) == nil {
-		t.Error("a piece is taken for the whole")
-	}
+	must.Refuse(t, DumpAnchor(&out, nil), "a piece is taken for the whole")
 }
 
 func TestReadAnchorReadsOneGoodSlot(t *testing.T) {
@@ -86,9 +82,7 @@ func TestReadMetadataReportsRowsOutsideTheRoot(t *testing.T) {
 		t.Fatalf("rows %v, error %v", kinds, err)
 	}
 	stop := errors.New("stop")
-	if err := ReadMetadata(o, func(*MetadataRow) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("error %v, want the function's error", err)
-	}
+	must.Fail(t, ReadMetadata(o, func(*MetadataRow) error { return stop }), stop)
 	full := must.Get(o.withDefaults())(t)
 	meta := must.Get(openMeta(&full, metaWrite, newPoison()))(t)
 	must.Do(t, errors.Join(meta.db.Set(userKey([]byte("k")), []byte("v"), nil), meta.close()))

@@ -48,12 +48,8 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 		// written in the background.
 		poisoned := m.Poisoned() != nil
 		if poisoned {
-			if !errors.Is(m.Poisoned(), ErrPoisoned) {
-				t.Fatalf("%v: %v", failed, m.Poisoned())
-			}
-			if err := m.Commit(Edit{}); !errors.Is(err, ErrPoisoned) {
-				t.Fatalf("%v: commit after it: %v", failed, err)
-			}
+			must.Fail(t, m.Poisoned(), ErrPoisoned, failed)
+			must.Fail(t, m.Commit(Edit{}), ErrPoisoned, failed, "commit after it")
 			for id, want := range s.now.blocks {
 				if got, err := readBlock(m, id); err != nil || !bytes.Equal(got, want) {
 					if s.next == nil || s.next.blocks[id] != nil {
@@ -68,9 +64,7 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 		for _, c := range []crashState{{fs: mem.Clone(), name: "kill"}, {fs: mem.Crash(), name: "power cut"}} {
 			c.now, c.next, c.maxID = s.now, s.next, uint64(s.maxID)
 			o := o
-			if _, err := c.check(t, o); err != nil {
-				t.Fatalf("failed %v (operation %d), then %s: %v", failed, n, c.name, err)
-			}
+			must.Do(t, must.Err(c.check(t, o)), "failed", failed, "operation", n, "then", c.name)
 		}
 	}
 }
@@ -98,17 +92,11 @@ func TestFailedSyncPoisonsForGood(t *testing.T) {
 			if err == nil {
 				err = m.Commit(Edit{Created: []*Creation{c}, Put: []Row{{[]byte("k"), []byte("v")}}})
 			}
-			if !errors.Is(err, ErrPoisoned) {
-				t.Fatal(err)
-			}
-			if !errors.Is(err, errDisk) {
-				t.Errorf("the cause is lost: %v", err)
-			}
+			must.Fail(t, err, ErrPoisoned)
+			must.Fail(t, err, errDisk, "the cause is lost")
 			c.Abort()
 			for _, err := range []error{m.Commit(Edit{}), m.Confirm(), m.Close()} {
-				if !errors.Is(err, ErrPoisoned) {
-					t.Errorf("afterwards: %v", err)
-				}
+				must.Fail(t, err, ErrPoisoned, "afterwards")
 			}
 			failed, _ := fails.First()
 			for _, c := range disk.Calls() {
@@ -153,14 +141,10 @@ func TestFailuresThatMakePebblePanicPoison(t *testing.T) {
 				m.Poisoned() == nil {
 				t.Errorf("%d calls failed: %v", fault.Failures(), err)
 			}
-			if err := m.Close(); !errors.Is(err, ErrPoisoned) {
-				t.Errorf("close: %v", err)
-			}
+			must.Fail(t, m.Close(), ErrPoisoned, "close")
 			o.FS = mem
 			again := openWriter(t, o)
-			if err := errors.Join(checkVerify(again), again.Close()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, errors.Join(checkVerify(again), again.Close()))
 		})
 	}
 }
@@ -190,9 +174,7 @@ func TestOpenOnFullDiskMayBeRetried(t *testing.T) {
 		}
 		o.FS = mem
 		again := openWriter(t, o)
-		if err := errors.Join(checkVerify(again), again.Close()); err != nil {
-			t.Errorf("call %d: %v", n, err)
-		}
+		must.Do(t, errors.Join(checkVerify(again), again.Close()), "call", n)
 	}
 }
 
@@ -206,9 +188,7 @@ func TestPoisonByCaller(t *testing.T) {
 	if err := m.Commit(Edit{}); !errors.Is(err, ErrPoisoned) || !errors.Is(err, errDisk) {
 		t.Error(err)
 	}
-	if err := m.Close(); !errors.Is(err, errDisk) {
-		t.Error(err)
-	}
+	must.Fail(t, m.Close(), errDisk)
 }
 
 func TestCommitOnFullDiskMayBeRetried(t *testing.T) {
@@ -302,9 +282,7 @@ func TestDeadSpaceWithoutHolePunching(t *testing.T) {
 		}
 	}
 	must.Do(t, errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm()))
-	if n := m.Stats().DeadBytes; n != 60<<10 {
-		t.Errorf("%d dead bytes", n)
-	}
+	must.Equal(t, m.Stats().DeadBytes, 60<<10, "dead bytes")
 	must.Do(t, errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm(), m.Commit(Edit{})))
 	if s := m.Stats(); s.DeadBytes != 0 || s.Blocks != 1 || s.Containers != 1 {
 		t.Errorf("%+v", s)
@@ -313,7 +291,5 @@ func TestDeadSpaceWithoutHolePunching(t *testing.T) {
 	if len(before) != 1 || len(after) != 1 || before[0] == after[0] {
 		t.Errorf("containers %v, then %v", before, after)
 	}
-	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(checkVerify(m), m.Close()))
 }

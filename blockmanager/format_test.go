@@ -1,7 +1,6 @@
 package blockmanager
 
 import (
-	"bytes"
 	"encoding/hex"
 	"strings"
 	"testing"
@@ -53,9 +52,7 @@ func TestFormatsAreThoseOfTheTables(t *testing.T) {
 			01010101010101010101010101010101 0200000000000000 07000000000000000800000000000000
 			05000000000000000600000000000000 4016*00 5c00aec1`},
 	} {
-		if want := unhex(t, c.want); !bytes.Equal(c.got, want) {
-			t.Errorf("%s:\ngot  %x\nwant %x", name, c.got, want)
-		}
+		must.Equal(t, c.got, unhex(t, c.want), name)
 	}
 }
 
@@ -74,20 +71,12 @@ func TestDecodersInvertEncoders(t *testing.T) {
 		t.Errorf("dead: %v %d %d %v", id, off, n, err)
 	}
 	f := formatRow{4096, instance}
-	if got, err := decodeFormat([]byte{kindFormat}, f.value()); err != nil || got != f {
-		t.Errorf("format: %+v %v", got, err)
-	}
+	must.Equal(t, must.Get(decodeFormat([]byte{kindFormat}, f.value()))(t), f, "format")
 	r := root{5, setHash{6, 7}}
-	if got, err := decodeRoot([]byte{kindRoot}, r.value()); err != nil || got != r {
-		t.Errorf("root: %+v %v", got, err)
-	}
+	must.Equal(t, must.Get(decodeRoot([]byte{kindRoot}, r.value()))(t), r, "root")
 	s := slot{state: slotConfirmed, root: r, previous: setHash{8, 9}}
-	if got, err := decodeSlot(s.encode(instance), instance); err != nil || got != s {
-		t.Errorf("slot: %+v %v", got, err)
-	}
-	if err := checkHeader(encodeHeader(instance, in), instance, in); err != nil {
-		t.Errorf("header: %v", err)
-	}
+	must.Equal(t, must.Get(decodeSlot(s.encode(instance), instance))(t), s, "slot")
+	must.Do(t, checkHeader(encodeHeader(instance, in), instance, in), "header")
 }
 
 // For any bytes a decoder returns without a panic, and every flip of a checksummed page is
@@ -99,22 +88,16 @@ func TestDecodersRefuseDamage(t *testing.T) {
 	anchorPage := s.encode(instance)
 	for i := range page {
 		page[i] ^= 0x10
-		if checkHeader(page, instance, in) == nil {
-			t.Fatalf("header: byte %d flipped is not seen", i)
-		}
+		must.Refuse(t, checkHeader(page, instance, in), "header: byte", i, "flipped is not seen")
 		page[i] ^= 0x10
 		anchorPage[i] ^= 0x10
-		if _, err := decodeSlot(anchorPage, instance); err == nil {
-			t.Fatalf("slot: byte %d flipped is not seen", i)
-		}
+		must.Refuse(t, must.Err(decodeSlot(anchorPage, instance)), "slot: byte", i, "flipped is not seen")
 		anchorPage[i] ^= 0x10
 	}
 	if checkHeader(page, fill16(2), in) == nil || checkHeader(page, instance, containerID{}) == nil {
 		t.Error("header: of another store or container is taken")
 	}
-	if _, err := decodeSlot(anchorPage, fill16(2)); err == nil {
-		t.Error("slot: of another store is taken")
-	}
+	must.Refuse(t, must.Err(decodeSlot(anchorPage, fill16(2))), "slot: of another store is taken")
 	for n := range 64 {
 		key, v := make([]byte, n), make([]byte, n)
 		for _, k := range []int{1, n} {
@@ -136,14 +119,10 @@ func TestSetHashIgnoresOrder(t *testing.T) {
 	a.add([]byte("l"), []byte("w"))
 	b.add([]byte("l"), []byte("w"))
 	b.add([]byte("k"), []byte("v"))
-	if a != b {
-		t.Error("the order counts")
-	}
+	must.Equal(t, a, b, "the order counts")
 	b.add([]byte("x"), nil)
 	b.sub([]byte("x"), nil)
-	if a != b {
-		t.Error("sub does not undo add")
-	}
+	must.Equal(t, a, b, "sub does not undo add")
 	b.sub([]byte("k"), []byte("v"))
 	b.add([]byte("kv"), nil)
 	if a == b {
@@ -165,8 +144,6 @@ func TestNewestSlotHasHighestEpochThenIsConfirmed(t *testing.T) {
 		{mk(slotIntent, 2), mk(slotConfirmed, 2), 1},
 		{mk(slotConfirmed, 2), mk(slotIntent, 2), 0},
 	} {
-		if got := newestSlot(&[2]slot{c.a, c.b}); got != c.want {
-			t.Errorf("%+v: %d, want %d", c, got, c.want)
-		}
+		must.Equal(t, newestSlot(&[2]slot{c.a, c.b}), c.want, c)
 	}
 }

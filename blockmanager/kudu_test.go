@@ -71,9 +71,8 @@ func TestKuduVerifiesContainers(t *testing.T) {
 	all := ids(m)
 	for _, id := range []block.ID{all[0], all[len(all)/2]} {
 		want := must.Get(readBlock(m, id))(t)
-		if got := fs.run("fs", "dump", "block", strconv.FormatUint(uint64(id), 10)); got != string(want) {
-			t.Errorf("block %d: Kudu reads %d other bytes of %d", id, len(got), len(want))
-		}
+		must.Equal(t, fs.run("fs", "dump", "block", strconv.FormatUint(uint64(id), 10)), string(want),
+			"block", id, "as Kudu reads it")
 	}
 	cells := strings.Fields(fs.run("fs", "dump", "cfile", strconv.FormatUint(uint64(numbers), 10), "--noprint_meta"))
 	if len(cells) != 5000 || cells[0] != "0" || cells[4999] != strconv.Itoa(4999*4999) {

@@ -96,19 +96,11 @@ func TestManagerOnRealFiles(t *testing.T) {
 	o.ReadOnly = true
 	o.FS = unwritten(vfs.OS) // root may write anywhere
 	m := must.Get(Open(o))(t)
-	if err := m.Writable(); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("Writable: %v", err)
-	}
-	if err := m.Commit(Edit{}); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("Commit: %v", err)
-	}
-	if _, err := m.NewCreation().Create(); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("Create: %v", err)
-	}
+	must.Fail(t, m.Writable(), ErrReadOnly, "Writable")
+	must.Fail(t, m.Commit(Edit{}), ErrReadOnly, "Commit")
+	must.Fail(t, must.Err(m.NewCreation().Create()), ErrReadOnly, "Create")
 	must.Do(t, errors.Join(s.now.difference(m), checkVerify(m), m.Close()))
-	if digest(t, vfs.OS, dir) != before {
-		t.Error("a read-only open changed something")
-	}
+	must.Equal(t, digest(t, vfs.OS, dir), before, "a read-only open changed something")
 }
 
 // A dropped block stays readable while it is open. Its space is freed afterwards.
@@ -121,23 +113,15 @@ func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	id := add(t, m, data)
 	src := must.Get(m.OpenBlock(id))(t)
 	must.Do(t, m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}))
-	if _, err := m.OpenBlock(id); !errors.Is(err, ErrNotFound) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(m.OpenBlock(id)), ErrNotFound)
 	got := make([]byte, len(data))
 	if _, err := src.ReadAt(got, 0); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("read after the drop: %v", err)
 	}
-	if n := m.Stats().DeadBytes; n != int64(len(data)) {
-		t.Errorf("%d dead bytes while it is open", n)
-	}
+	must.Equal(t, m.Stats().DeadBytes, int64(len(data)), "dead bytes while it is open")
 	must.Do(t, errors.Join(src.Close(), src.Close(), m.Confirm()))
-	if n := m.Stats().DeadBytes; n != 0 {
-		t.Errorf("%d dead bytes after it was closed", n)
-	}
-	if _, err := src.ReadAt(got, 0); !errors.Is(err, ErrClosed) {
-		t.Error(err)
-	}
+	must.Equal(t, m.Stats().DeadBytes, 0, "dead bytes after it was closed")
+	must.Fail(t, must.Err(src.ReadAt(got, 0)), ErrClosed)
 	names, _ := mem.List("/store/data")
 	b := readFile(t, mem, "/store/data/"+names[0])
 	if !allZero(b[headerLen:]) {
@@ -163,9 +147,7 @@ func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
 	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 0 || l != 7 {
 		t.Errorf("after the next commit: %d dead bytes, confirmed log_start %d", n, l)
 	}
-	if l := m.LogStart(); l != 7 {
-		t.Errorf("log_start %d", l)
-	}
+	must.Equal(t, m.LogStart(), 7, "log_start")
 	must.Do(t, m.Close())
 }
 
@@ -190,9 +172,7 @@ func TestSmallBlocksShareContainerAndAreAligned(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for _, b := range m.state.blocks {
-		if b.off%4096 != 0 {
-			t.Errorf("block %d at %d", b.id, b.off)
-		}
+		must.Equal(t, b.off%4096, 0, "block", b.id, "at", b.off)
 	}
 	if got := c.Blocks(); len(got) != 50 || got[3] != (BlockInfo{sinks[3].ID(), 5, m.state.blocks[sinks[3].ID()].sum}) {
 		t.Errorf("%v", got)
@@ -220,12 +200,8 @@ func TestAbortedBlocksLeaveNoTrace(t *testing.T) {
 		must.Do(t, errors.Join(c.Finish(sink), c.Sync()))
 		c.Abort()
 		c.Abort()
-		if _, err := m.OpenBlock(sink.ID()); !errors.Is(err, ErrNotFound) {
-			t.Error(err)
-		}
-		if err := m.Commit(Edit{Created: []*Creation{c}}); err == nil {
-			t.Error("an aborted creation is committed")
-		}
+		must.Fail(t, must.Err(m.OpenBlock(sink.ID())), ErrNotFound)
+		must.Refuse(t, m.Commit(Edit{Created: []*Creation{c}}), "an aborted creation is committed")
 	}
 	last := add(t, m, []byte("last"))
 	if a, b := m.state.blocks[keep], m.state.blocks[last]; a.in != b.in || b.off != a.off+4096 {
@@ -257,28 +233,16 @@ func TestCommitRefusesUnfinishedBlocks(t *testing.T) {
 		"no such block":   {Dead: []block.ID{id + 1000}},
 		"dead twice":      {Dead: []block.ID{id, id}},
 	} {
-		if err := m.Commit(e); err == nil {
-			t.Errorf("%s: committed", name)
-		}
+		must.Refuse(t, m.Commit(e), name, "committed")
 	}
-	if err := open.Sync(); err == nil {
-		t.Error("synced with an open sink")
-	}
-	if err := errors.Join(open.Discard(s), open.Sync()); err != nil {
-		t.Error(err)
-	}
-	if err := open.Finish(s); err == nil {
-		t.Error("a discarded block is finished")
-	}
-	if _, err := s.Write([]byte("z")); err == nil {
-		t.Error("a discarded block takes bytes")
-	}
+	must.Refuse(t, open.Sync(), "synced with an open sink")
+	must.Do(t, errors.Join(open.Discard(s), open.Sync()))
+	must.Refuse(t, open.Finish(s), "a discarded block is finished")
+	must.Refuse(t, must.Err(s.Write([]byte("z"))), "a discarded block takes bytes")
 	if m.Poisoned() != nil || m.Epoch() != epoch || len(ids(m)) != 1 {
 		t.Errorf("something changed: %v, epoch %d, blocks %v", m.Poisoned(), m.Epoch(), ids(m))
 	}
-	if err := errors.Join(m.Close(), other.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(m.Close(), other.Close()))
 }
 
 func openWriterOn(t *testing.T, o Options) *Manager {
@@ -301,13 +265,9 @@ func TestCallsAfterCloseReturnErrClosed(t *testing.T) {
 	rows := m.Rows(nil, func(_, _ []byte) error { return nil })
 	for i, err := range []error{open, read, create, finish, rows, m.Commit(Edit{}), m.Confirm(), m.Writable(),
 		m.Verify(context.Background(), func(string, int64, block.ID, string) {}, nil)} {
-		if !errors.Is(err, ErrClosed) {
-			t.Errorf("call %d: %v", i, err)
-		}
+		must.Fail(t, err, ErrClosed, "call", i)
 	}
-	if err := src.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, src.Close())
 }
 
 func TestSourceFollowsReaderAt(t *testing.T) {
@@ -356,9 +316,7 @@ func TestOpenBlockReadsTheTail(t *testing.T) {
 		if src.(block.Tailed).TakeTail() != nil {
 			t.Errorf("block of %d bytes: the tail is there again", n)
 		}
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, src.Close())
 	}
 }
 
@@ -378,9 +336,7 @@ func TestOpenTailReadsAsMuchAsWanted(t *testing.T) {
 		if !bytes.HasSuffix(data, tail) || len(tail) < min(n, len(data)) || len(tail) >= max(n, tailWhole)+tailPage {
 			t.Errorf("%d bytes wanted: tail of %d", n, len(tail))
 		}
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, src.Close())
 	}
 }
 
@@ -416,30 +372,21 @@ func TestRowsAreOrderedAndFoundByPrefix(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s=%s", k, v))
 		return nil
 	}
-	if err := m.Rows([]byte("b/"), collect); err != nil || !slices.Equal(got, []string{"b/1=", "b/2=4"}) {
-		t.Error(got, err)
-	}
+	must.Do(t, m.Rows([]byte("b/"), collect))
+	must.Equal(t, got, []string{"b/1=", "b/2=4"})
 	if got = nil; m.Rows(nil, collect) != nil || !slices.Equal(got, []string{"b/1=", "b/2=4", "c=3"}) {
 		t.Error(got)
 	}
-	if err := m.Rows(nil, func(_, _ []byte) error { return errDisk }); err != errDisk {
-		t.Error(err)
-	}
+	must.Fail(t, m.Rows(nil, func(_, _ []byte) error { return errDisk }), errDisk)
 }
 
 func TestFormatNeedsFreshDirectory(t *testing.T) {
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
-	if err := Format(o, nil, 0); !errors.Is(err, os.ErrExist) {
-		t.Error(err)
-	}
+	must.Fail(t, Format(o, nil, 0), os.ErrExist)
 	o.BlockSize = 100
-	if err := Format(o, nil, 0); err == nil {
-		t.Error("a block size of 100 is taken")
-	}
-	if _, err := Open(Options{Dir: "", CacheBytes: -1}); err == nil {
-		t.Error("bad options are taken")
-	}
+	must.Refuse(t, Format(o, nil, 0), "a block size of 100 is taken")
+	must.Refuse(t, must.Err(Open(Options{Dir: "", CacheBytes: -1})), "bad options are taken")
 }
 
 // Files with other names in data/ are ignored, and so are containers of another store. Containers
@@ -461,9 +408,7 @@ func TestOnlyWritersRemoveStrayContainers(t *testing.T) {
 		f.Close()
 	}
 	m := must.Get(Open(o))(t)
-	if _, err := mem.Stat(stray); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(mem.Stat(stray)))
 	if list, err := m.Usage(); err != nil || len(list) != 2 || !list[0].Stray || !list[1].Stray {
 		t.Errorf("%+v, %v: want the two strays", list, err)
 	}
@@ -484,9 +429,7 @@ func TestConcurrentReadersWritersAndDrops(t *testing.T) {
 	var work, reading sync.WaitGroup
 	done := make(chan struct{})
 	fail := func(err error) {
-		if err != nil {
-			t.Error(err)
-		}
+		must.Do(t, err)
 	}
 	for w := range writers {
 		work.Go(func() {
@@ -547,9 +490,7 @@ func TestConcurrentReadersWritersAndDrops(t *testing.T) {
 	work.Wait()
 	close(done)
 	reading.Wait()
-	if n := m.Stats().Blocks; n != writers {
-		t.Errorf("%d blocks", n)
-	}
+	must.Equal(t, m.Stats().Blocks, writers, "blocks")
 	fail(m.Close())
 }
 
@@ -561,53 +502,35 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	add(t, m, []byte("x"))
 	must.Do(t, m.Close())
 	o.Instance[0]++
-	if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(Open(o)), ErrCorrupt)
 }
 
 func BenchmarkOpenBlock(b *testing.B) {
 	mem := vfs.NewMem()
 	mem.Mkdir("/store")
 	o := testOptions(mem)
-	if err := Format(o, nil, 0); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, Format(o, nil, 0))
 	m, err := Open(o)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := m.Writable(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
+	must.Do(b, m.Writable())
 	defer m.Close()
 	id := add(b, m, make([]byte, 100<<10))
 	for b.Loop() {
 		s, err := m.OpenBlock(id)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		s.Close()
 	}
 }
 
 func BenchmarkCommit(b *testing.B) {
 	o := Options{FS: vfs.OS, Dir: b.TempDir()}
-	if err := Format(o, nil, 0); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, Format(o, nil, 0))
 	m, err := Open(o)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := m.Writable(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
+	must.Do(b, m.Writable())
 	defer m.Close()
 	for b.Loop() {
-		if err := m.Commit(Edit{Put: []Row{{[]byte("k"), make([]byte, 1000)}}}); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, m.Commit(Edit{Put: []Row{{[]byte("k"), make([]byte, 1000)}}}))
 	}
 }
 
@@ -636,17 +559,11 @@ func TestCreationOpensItsFinishedBlocks(t *testing.T) {
 	}
 	read()
 	for _, id := range []block.ID{sinks[2].ID(), 1 << 40} {
-		if _, err := c.OpenBlock(id); !errors.Is(err, ErrNotFound) {
-			t.Errorf("block %d: %v", id, err)
-		}
+		must.Fail(t, must.Err(c.OpenBlock(id)), ErrNotFound, "block", id)
 	}
-	if _, err := m.OpenBlock(sinks[1].ID()); !errors.Is(err, ErrNotFound) {
-		t.Errorf("the manager knows of it: %v", err)
-	}
+	must.Fail(t, must.Err(m.OpenBlock(sinks[1].ID())), ErrNotFound, "the manager knows of it")
 	must.Do(t, errors.Join(c.Finish(sinks[2]), c.Sync(), m.Commit(Edit{Created: []*Creation{c}})))
 	read()
 	must.Do(t, errors.Join(src.Close(), m.Close()))
-	if _, err := c.OpenBlock(sinks[0].ID()); !errors.Is(err, ErrClosed) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(c.OpenBlock(sinks[0].ID())), ErrClosed)
 }

@@ -66,9 +66,7 @@ func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 // metaOf returns the names in meta/, with the content of manifests.
 func metaOf(t *testing.T, o Options, m *vfs.Mem) (all []string) {
 	names, err := m.List(o.metaDir())
-	if err != nil {
-		t.Error(err)
-	}
+	must.Do(t, err)
 	for _, name := range names {
 		if strings.HasPrefix(name, "MANIFEST-") {
 			f, err := m.Open(filepath.Join(o.metaDir(), name), false)
@@ -78,9 +76,7 @@ func metaOf(t *testing.T, o Options, m *vfs.Mem) (all []string) {
 			}
 			size, _ := f.Size()
 			content := make([]byte, size)
-			if _, err := f.ReadAt(content, 0); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, must.Err(f.ReadAt(content, 0)))
 			f.Close()
 			name += string(content)
 		}

@@ -64,9 +64,7 @@ func TestViewHasAllFilesOfOneMoment(t *testing.T) {
 				})
 				v, err := viewMeta(&o)
 				if changes == viewLooks {
-					if !errors.Is(err, errMoved) {
-						t.Errorf("a directory that changes all the time: %v", err)
-					}
+					must.Fail(t, err, errMoved, "a directory that changes all the time")
 					return
 				}
 				must.Do(t, err)

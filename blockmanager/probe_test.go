@@ -49,12 +49,8 @@ func TestWritableDeterminesWhetherHolesCanBePunched(t *testing.T) {
 			if m.canPunch != c.can || m.Poisoned() != nil {
 				t.Errorf("canPunch %v, want %v; poisoned: %v", m.canPunch, c.can, m.Poisoned())
 			}
-			if digest(t, mem, "/store/data") != before {
-				t.Error("asking has changed something")
-			}
-			if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
-				t.Error(err)
-			}
+			must.Equal(t, digest(t, mem, "/store/data"), before, "asking has changed something")
+			must.Do(t, errors.Join(want.difference(m), checkVerify(m), m.Close()))
 		})
 	}
 }
@@ -92,9 +88,8 @@ func emptySparse(t *testing.T, m *Manager) (emptied int) {
 	t.Helper()
 	for n := 1; n > 0; emptied += n {
 		var err error
-		if n, err = m.Rewrite(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		n, err = m.Rewrite(context.Background())
+		must.Do(t, err)
 	}
 	must.Do(t, m.Confirm())
 	return emptied
@@ -175,9 +170,7 @@ func TestDiskUseStaysBoundedWithoutHolePunching(t *testing.T) {
 	if written < 15*target || rewritten == 0 {
 		t.Error("too little has happened for this test to say anything")
 	}
-	if err := checkVerify(m); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, checkVerify(m))
 }
 
 // A container without live blocks is unlinked whatever its size, since there is nothing to copy.
@@ -191,13 +184,7 @@ func TestContainerWithoutBlocksIsUnlinkedWithoutHolePunching(t *testing.T) {
 	if err := errors.Join(m.Commit(Edit{Dead: []block.ID{id}}), m.Confirm()); err != nil { // which tries to punch holes
 		t.Fatal(err)
 	}
-	if n := emptySparse(t, m); n != 1 {
-		t.Errorf("%d containers emptied", n)
-	}
-	if use := diskUse(t, mem); use != 0 {
-		t.Errorf("%d bytes on the disk for nothing", use)
-	}
-	if err := errors.Join(newStoreModel().difference(m), checkVerify(m)); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, emptySparse(t, m), 1, "containers emptied")
+	must.Equal(t, diskUse(t, mem), 0, "bytes on the disk for nothing")
+	must.Do(t, errors.Join(newStoreModel().difference(m), checkVerify(m)))
 }

@@ -53,26 +53,21 @@ func TestSparseContainerIsEmptiedAndUnlinked(t *testing.T) {
 	sparse := m.state.blocks[first].in.name()
 	src := must.Get(m.OpenBlock(first))(t)
 	for want := range []int{1, 0} {
-		if n, err := m.Rewrite(context.Background()); err != nil || n != 1-want {
-			t.Fatalf("Rewrite: %d containers, %v; want %d", n, err, 1-want)
-		}
+		must.Equal(t, must.Get(m.Rewrite(context.Background()))(t), 1-want, "containers that Rewrite rewrote")
 	}
 	must.Do(t, m.Confirm())
 	if names := containerNames(t, mem); !slices.Contains(names, sparse) {
 		t.Errorf("containers %v while a block of %s is open", names, sparse)
 	}
-	if got, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size())); err != nil || !bytes.Equal(got, blocks[first]) {
-		t.Errorf("the open block: %d bytes, %v", len(got), err)
-	}
+	must.Equal(t, must.Get(io.ReadAll(io.NewSectionReader(src, 0, src.Size())))(t), blocks[first],
+		"the open block bytes")
 	src.Close()
 	must.Do(t, m.Confirm())
 	if names := containerNames(t, mem); len(names) != 1 || names[0] == sparse {
 		t.Errorf("containers %v, the sparse one was %s", names, sparse)
 	}
 	checkBlocks(t, m, blocks)
-	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(checkVerify(m), m.Close()))
 }
 
 func checkBlocks(t *testing.T, m *Manager, blocks map[block.ID][]byte) {
@@ -81,9 +76,7 @@ func checkBlocks(t *testing.T, m *Manager, blocks map[block.ID][]byte) {
 		t.Errorf("blocks %v, want %d", got, len(blocks))
 	}
 	for id, want := range blocks {
-		if got, err := readBlock(m, id); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("block %d: %d bytes, %v", id, len(got), err)
-		}
+		must.Equal(t, must.Get(readBlock(m, id))(t), want, "block", id, "bytes")
 	}
 }
 
@@ -105,9 +98,7 @@ func TestBlockDroppedDuringRewriteStaysDropped(t *testing.T) {
 	must.Do(t, errors.Join(checkVerify(m), m.Close()))
 	m = openWriter(t, o)
 	checkBlocks(t, m, blocks)
-	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(checkVerify(m), m.Close()))
 }
 
 // A damaged block is not copied, and does not prevent the rewriting of other containers.
@@ -124,9 +115,7 @@ func TestRewriteRefusesDamagedBlock(t *testing.T) {
 	first, second := add(t, m, make([]byte, 33_000)), add(t, m, make([]byte, 33_000))
 	add(t, m, make([]byte, 9_000), first, second)
 	for want := range []int{1, 0} {
-		if n, err := m.Rewrite(context.Background()); err != nil || n != 1-want {
-			t.Errorf("Rewrite of another container: %d, %v; want %d", n, err, 1-want)
-		}
+		must.Equal(t, must.Get(m.Rewrite(context.Background()))(t), 1-want, "Rewrite of another container")
 	}
 	m.Close()
 }

@@ -69,9 +69,7 @@ func TestBuilderCopiesASnapshot(t *testing.T) {
 		mkdir(t, fs, "/copy")
 		co := must.Get(build(snap, fs))(t)
 		must.Do(t, errors.Join(snap.Close(), snap.Close()))
-		if p := s.m.Pinned(); p.Blocks != 0 {
-			t.Errorf("%d blocks are pinned after Close", p.Blocks)
-		}
+		must.Equal(t, s.m.Pinned().Blocks, 0, "blocks are pinned after Close")
 		c := openWriter(t, co)
 		must.Do(t, errors.Join(want.difference(c), checkVerify(c)))
 		if c.Epoch() < snap.Epoch {
@@ -113,15 +111,11 @@ func TestBuilderRefusesOtherBytes(t *testing.T) {
 		co := testOptions(fs)
 		co.Dir = dir
 		b := must.Get(NewBuilder(co, snap.Counters))(t)
-		if err := b.AddBlock(context.Background(), c.info, bytes.NewReader(c.data)); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("case %d: %v", i, err)
-		}
+		must.Fail(t, b.AddBlock(context.Background(), c.info, bytes.NewReader(c.data)), ErrCorrupt, "case", i)
 		b.Abort()
 	}
 	for _, c := range []Counters{{}, {Epoch: 1}, {Mark: 1}, {Epoch: 1 << 63, Mark: 1}, {Epoch: 1, Mark: 1 << 63}} {
-		if _, err := NewBuilder(testOptions(fs), c); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%+v: %v", c, err)
-		}
+		must.Fail(t, must.Err(NewBuilder(testOptions(fs), c)), ErrCorrupt, c)
 	}
 }
 
@@ -146,14 +140,11 @@ func TestFailedBuildLeavesTheSourceAlone(t *testing.T) {
 		co, err := build(snap, disk)
 		_, failed := fails.First()
 		disk.Heal()
-		if err := errors.Join(m.Poisoned(), checkVerify(m)); err != nil {
-			t.Fatalf("call %d: %v", n, err)
-		}
+		must.Do(t, errors.Join(m.Poisoned(), checkVerify(m)), "call", n)
 		if err == nil {
 			c := openWriter(t, co)
-			if err := errors.Join(checkVerify(c), c.Close()); err != nil || c.Stats().Blocks != 3 {
-				t.Fatalf("call %d: %d blocks, %v", n, c.Stats().Blocks, err)
-			}
+			must.Do(t, errors.Join(checkVerify(c), c.Close()))
+			must.Equal(t, c.Stats().Blocks, 3, "call", n, "blocks")
 		} else {
 			failures++
 		}
@@ -193,9 +184,7 @@ func TestSnapshotReadsNoDamagedBlock(t *testing.T) {
 		var old [1]byte
 		f.ReadAt(old[:], b.off+off)
 		f.WriteAt([]byte{old[0] ^ 1}, b.off+off)
-		if err := read(); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("byte %d: %v", off, err)
-		}
+		must.Fail(t, read(), ErrCorrupt, "byte", off)
 		f.WriteAt(old[:], b.off+off)
 	}
 }
@@ -241,9 +230,7 @@ func TestBuilderClonesLargeBlocks(t *testing.T) {
 		mkdir(t, o.FS, "/copy")
 		damage(large) // repaired
 		damage(small)
-		if _, err := build(snap, o.FS); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("clones=%v: a damaged small block is copied: %v", clones, err)
-		}
+		must.Fail(t, must.Err(build(snap, o.FS)), ErrCorrupt, "clones", clones, "a damaged small block is copied")
 		must.Do(t, errors.Join(snap.Close(), m.Close()))
 	}
 }

@@ -1,7 +1,6 @@
 package blockmanager
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 
@@ -28,9 +27,7 @@ func TestOpenRefusesDamagedTable(t *testing.T) {
 			f := mem.Clone()
 			flip(t, f, "/store/meta/"+name, off)
 			o.FS = f
-			if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("%s, byte %d: %v", name, off, err)
-			}
+			must.Fail(t, must.Err(Open(o)), ErrCorrupt, name, "byte", off)
 		}
 	}
 	if tables == 0 {

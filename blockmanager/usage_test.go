@@ -20,13 +20,11 @@ func TestUsageOfContainer(t *testing.T) {
 	check := func(what string, live, alignment, dead int64) {
 		t.Helper()
 		list, err := m.Usage()
-		if err != nil || len(list) != 1 {
-			t.Fatalf("%s: %d files, %v", what, len(list), err)
-		}
+		must.Do(t, err)
+		must.Equal(t, len(list), 1, what, "files")
 		u := list[0]
-		if sum := u.Header + u.Live + u.Alignment + u.Dead + u.Reserved + u.Other; sum != u.Allocated {
-			t.Errorf("%s: the parts are %d bytes, %d are allocated", what, sum, u.Allocated)
-		}
+		must.Equal(t, u.Header+u.Live+u.Alignment+u.Dead+u.Reserved+u.Other, u.Allocated,
+			what, "the parts bytes")
 		if u.Header != headerLen || u.Live != live || u.Alignment != alignment || u.Dead != dead || u.Stray {
 			t.Errorf("%s: %+v", what, u)
 		}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func key(block, offset int) Key { return Key{Block: uint64(block), Offset: uint64(offset)} }
@@ -27,9 +29,7 @@ func TestGetReturnsPutValues(t *testing.T) {
 	if _, ok := c.Get(key(3, 4)); ok {
 		t.Error("found an entry that was never put")
 	}
-	if want := int64(300 * (100 + entryBytes)); c.Used() != want {
-		t.Errorf("%d bytes used, want %d", c.Used(), want)
-	}
+	must.Equal(t, c.Used(), int64(300*(100+entryBytes)), "bytes used")
 }
 
 func TestPutKeepsOlderValue(t *testing.T) {
@@ -39,9 +39,7 @@ func TestPutKeepsOlderValue(t *testing.T) {
 	if v, _ := c.Get(key(1, 1)); v != "first" {
 		t.Errorf("got %v", v)
 	}
-	if c.Used() != 10+entryBytes {
-		t.Errorf("%d bytes used", c.Used())
-	}
+	must.Equal(t, c.Used(), 10+entryBytes, "bytes used")
 }
 
 func TestCacheStaysWithinLimit(t *testing.T) {
@@ -90,9 +88,7 @@ func TestEvictRemovesOneBlock(t *testing.T) {
 			}
 		}
 	}
-	if want := int64(300 * (10 + entryBytes)); c.Used() != want {
-		t.Errorf("%d bytes used, want %d", c.Used(), want)
-	}
+	must.Equal(t, c.Used(), int64(300*(10+entryBytes)), "bytes used")
 }
 
 func TestSetLimitEvicts(t *testing.T) {
@@ -105,9 +101,7 @@ func TestSetLimitEvicts(t *testing.T) {
 		t.Errorf("%d bytes used, limit %d", c.Used(), c.Limit())
 	}
 	c.SetLimit(0)
-	if c.Used() != 0 {
-		t.Errorf("%d bytes used with limit 0", c.Used())
-	}
+	must.Equal(t, c.Used(), 0, "bytes used with limit 0")
 }
 
 // A working set that is read repeatedly survives a scan ten times as large as the cache.
@@ -186,9 +180,7 @@ func TestConcurrentGetsReturnCorrectValues(t *testing.T) {
 	for b := range 20 {
 		c.Evict(uint64(b))
 	}
-	if c.Used() != 0 {
-		t.Errorf("%d bytes used after all blocks were evicted", c.Used())
-	}
+	must.Equal(t, c.Used(), 0, "bytes used after all blocks were evicted")
 }
 
 func BenchmarkGet(b *testing.B) {
@@ -211,9 +203,7 @@ func BenchmarkGet(b *testing.B) {
 					hits++
 				}
 			}
-			if hits != b.N {
-				b.Fatalf("%d of %d hits", hits, b.N)
-			}
+			must.Equal(b, hits, b.N)
 		})
 	}
 }
@@ -251,9 +241,7 @@ func TestPutAgainTakesValuesAtTheSecondCall(t *testing.T) {
 func TestLargeValuesCountAsPages(t *testing.T) {
 	c := New(1 << 20)
 	c.Put(key(1, 1), nil, 33<<10)
-	if want := int64(40<<10 + entryBytes); c.Used() != want {
-		t.Errorf("%d bytes used, want %d", c.Used(), want)
-	}
+	must.Equal(t, c.Used(), int64(40<<10+entryBytes), "bytes used")
 }
 
 // held is a Holder that records what the cache calls.
@@ -290,12 +278,8 @@ func TestHoldersKeepUsedValues(t *testing.T) {
 	}
 	c.Put(key(4, 0), evicted, size)
 	c.Evict(4)
-	if evicted.dropped != 1 {
-		t.Errorf("the evicted value was dropped %d times", evicted.dropped)
-	}
+	must.Equal(t, evicted.dropped, 1, "drops of the evicted value")
 	used.used = false
 	c.SetLimit(0)
-	if used.dropped != 1 {
-		t.Errorf("without a limit, the value was dropped %d times", used.dropped)
-	}
+	must.Equal(t, used.dropped, 1, "drops of a value without a limit")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -53,12 +54,8 @@ func TestListsMatchTheWorkedExample(t *testing.T) {
 		{"reinsert of a key-only row", AppendUpdateHeader(nil, Reinsert), "03"},
 	}
 	for _, c := range cases {
-		if !bytes.Equal(c.got, unhex(t, c.want)) {
-			t.Errorf("%s: got % x, want %s", c.name, c.got, c.want)
-		}
-		if err := c.got.Check(s); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		must.Equal(t, c.got, unhex(t, c.want), c.name)
+		must.Do(t, c.got.Check(s), c.name)
 	}
 }
 
@@ -83,15 +80,11 @@ func TestCheckRefusesMalformedLists(t *testing.T) {
 		"second column cut":            "01 0c 00 0b",
 		"cut reinsert":                 "03 0b 05 05",
 	} {
-		if err := List(unhex(t, list)).Check(s); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, List(unhex(t, list)).Check(s), fault.ErrCorrupt, name)
 	}
 	for name, list := range map[string]string{"unknown column": "01 63 03 01 02",
 		"duplicate column": "01 0c 00 0c 02 61"} {
-		if err := List(unhex(t, list)).Check(s); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, List(unhex(t, list)).Check(s), name)
 	}
 }
 
@@ -111,9 +104,8 @@ func TestCheckRefusesMalformedArrays(t *testing.T) {
 			t.Errorf("row image with array %q: %v", cell, err)
 		}
 	}
-	if err := List(unhex(t, "01 0c 0a 01 00 01 ff ff ff 7f 61 61")).Check(s); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("array whose string ends beyond it: %v", err)
-	}
+	must.Fail(t, List(unhex(t, "01 0c 0a 01 00 01 ff ff ff 7f 61 61")).Check(s), fault.ErrCorrupt,
+		"array whose string ends beyond it")
 }
 
 func TestFindReturnsTheLastValue(t *testing.T) {
@@ -171,13 +163,9 @@ func FuzzListCheck(f *testing.F) {
 		_ = list.String()
 		_, _ = list.Find(12)
 		if err := list.Check(s); err != nil {
-			if !errors.Is(err, fault.ErrCorrupt) {
-				t.Fatal(err)
-			}
+			must.Fail(t, err, fault.ErrCorrupt)
 			return
 		}
-		if err := format.Check(format.Apply(nil, row, list)); err != nil {
-			t.Fatalf("image after %s: %v", list, err)
-		}
+		must.Do(t, format.Check(format.Apply(nil, row, list)), "image after", list)
 	})
 }

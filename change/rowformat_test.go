@@ -21,12 +21,8 @@ func TestRowImageMatchesTheWorkedExample(t *testing.T) {
 		schema.Column{ID: 1, Name: "a", Type: schema.Int32, Nullable: true},
 		schema.Column{ID: 2, Name: "b", Type: schema.String, Nullable: true}))
 	got := l.AppendRow(nil, [][]byte{{7, 0, 0, 0}, nil, []byte("hi")})
-	if want := unhex(t, "02 07 00 00 00 00 00 00 00 02 00 00 00 68 69"); !bytes.Equal(got, want) {
-		t.Errorf("got % x, want % x", got, want)
-	}
-	if err := l.Check(got); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, got, unhex(t, "02 07 00 00 00 00 00 00 00 02 00 00 00 68 69"))
+	must.Do(t, l.Check(got))
 }
 
 func TestRowImageRoundTrip(t *testing.T) {
@@ -201,9 +197,7 @@ func TestReinsertSetsAddedColumnsToDefaults(t *testing.T) {
 	l := NewRowFormat(s)
 	row := l.AppendRow(nil, [][]byte{{1}, {2}, []byte("old"), {3}})
 	got := l.Apply(nil, row, AppendColumn(AppendUpdateHeader(nil, Reinsert), 1, []byte{9}))
-	if want := l.AppendRow(nil, [][]byte{{1}, {9}, []byte("d"), nil}); !bytes.Equal(got, want) {
-		t.Errorf("got % x, want % x", got, want)
-	}
+	must.Equal(t, got, l.AppendRow(nil, [][]byte{{1}, {9}, []byte("d"), nil}))
 }
 
 func TestApplySetsListedColumns(t *testing.T) {
@@ -242,9 +236,7 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 	row := l.AppendRow(nil, [][]byte{{7, 0, 0, 0}, {1, 0, 0, 0}, []byte("s"), {1}})
 	dst := make([]byte, 0, 100)
 	for _, list := range []List{update(11, []byte{5, 0, 0, 0}), update(12, []byte("longer"), 11, []byte{5, 0, 0, 0})} {
-		if n := testing.AllocsPerRun(100, func() { dst = l.Apply(dst[:0], row, list) }); n != 0 {
-			t.Errorf("%s: %g allocations", list, n)
-		}
+		must.Equal(t, testing.AllocsPerRun(100, func() { dst = l.Apply(dst[:0], row, list) }), 0, list, "allocations")
 	}
 }
 

@@ -288,17 +288,13 @@ func TestBudgetedValidatesItsOptions(t *testing.T) {
 	for _, b := range []Budgeted{{SmallRowSets: 0.01}, {SmallRowSets: 0.5, MinQuality: 0.5}, {MinQuality: -1},
 		{MinQuality: nan},
 		{SmallRowSets: nan}, {MinQuality: math.Inf(1)}, {SmallRowSets: -1, MinQuality: -0.5}} {
-		if err := b.Validate(); err == nil {
-			t.Errorf("%+v is valid", b)
-		}
+		must.Refuse(t, b.Validate(), b, "is valid")
 		if c := b.Pick(layoutOf("1:A-B=10 2:A-B=10 3:A-B=10"), 100); len(c.RowSets) > 0 {
 			t.Errorf("%+v picks %v", b, c.RowSets)
 		}
 	}
 	for _, b := range []Budgeted{{}, {SmallRowSets: -1}, {SmallRowSets: 0.4, MinQuality: 0.5}} {
-		if err := b.Validate(); err != nil {
-			t.Errorf("%+v: %v", b, err)
-		}
+		must.Do(t, b.Validate(), b)
 		if c := b.Pick(layoutOf("1:A-B=10 2:A-B=10 3:A-B=10"), 100); len(c.RowSets) != 3 {
 			t.Errorf("%+v picks %v", b, c.RowSets)
 		}

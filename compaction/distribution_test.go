@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"math"
 	"math/big"
-	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -47,9 +47,7 @@ func TestSpansAreSharesOfBytesBelow(t *testing.T) {
 		"1:A-E=40 2:C-C=40": {{0, 1}, {0.5, 0.5}},
 		"1:A-B=0 2:C-D=0":   {{}, {}},
 	} {
-		if got := Spans(layoutOf(layout)); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", layout, got, want)
-		}
+		must.Equal(t, Spans(layoutOf(layout)), want, layout)
 	}
 }
 
@@ -124,9 +122,7 @@ func TestSpansOfKeysThatDifferInTheEighthByte(t *testing.T) {
 		{ID: 1, MinKey: key(1, 255, 255, 255, 255, 255, 255, 240), MaxKey: key(2, 0, 0, 0, 0, 0, 0, 0), Bytes: 16},
 		{ID: 2, MinKey: middle, MaxKey: middle, Bytes: 16},
 	}}
-	if got, want := Spans(l), []Span{{0, 1}, {0.75, 0.75}}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	must.Equal(t, Spans(l), []Span{{0, 1}, {0.75, 0.75}})
 }
 
 // Bytes per key that differ by many orders of magnitude leave no rounding errors in later spans.

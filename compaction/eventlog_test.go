@@ -68,9 +68,7 @@ func sameEvent(a, b Event) bool {
 }
 
 func TestEventLogLine(t *testing.T) {
-	if got := logged(t, flushEvent()); got != flushLine {
-		t.Errorf("%s\nwant\n%s", got, flushLine)
-	}
+	must.Equal(t, logged(t, flushEvent()), flushLine)
 }
 
 func randomEvent(r *rand.Rand) Event {
@@ -112,17 +110,14 @@ func TestReadEventsReturnsWhatWasRecorded(t *testing.T) {
 	}
 	text := logged(t, want[:100]...) + logged(t, want[100:]...) // two sessions of one file
 	got, err := readAll(text)
-	if err != nil || len(got) != len(want) {
-		t.Fatalf("%d events, want %d, %v", len(got), len(want), err)
-	}
+	must.Do(t, err)
+	must.Equal(t, len(got), len(want), "events")
 	for i := range want {
 		if !sameEvent(got[i], want[i]) {
 			t.Fatalf("event %d: %+v\nwant %+v", i, got[i], want[i])
 		}
 	}
-	if strings.Count(text, "\n") != len(want) {
-		t.Errorf("%d lines for %d events", strings.Count(text, "\n"), len(want))
-	}
+	must.Equal(t, strings.Count(text, "\n"), len(want), "lines")
 	for range ReadEvents(strings.NewReader(text)) {
 		break
 	}
@@ -170,9 +165,7 @@ func TestReadEventsRefusesWhatIsNoEvent(t *testing.T) {
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q in line 2", c.line, err, c.want)
 		}
-		if len(events) != 1 {
-			t.Errorf("%s: %d events before the error, want 1", c.line, len(events))
-		}
+		must.Equal(t, len(events), 1, c.line, "events")
 	}
 	if events, err := readAll(flushLine + flushLine[:50]); len(events) != 1 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("torn end: %d events, %v", len(events), err)
@@ -190,9 +183,7 @@ func (r *endless) Read(p []byte) (int, error) {
 func TestReadEventsRefusesALongLine(t *testing.T) {
 	r := new(endless)
 	for _, err := range ReadEvents(r) {
-		if !errors.Is(err, ErrCorrupt) {
-			t.Error(err)
-		}
+		must.Fail(t, err, ErrCorrupt)
 	}
 	if r.read > maxEventLine+1<<16 {
 		t.Errorf("read %d bytes", r.read)

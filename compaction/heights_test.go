@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestHeightsAgreeWithCounting compares Heights with counting the rowsets over each key.
@@ -34,9 +36,7 @@ func TestHeightsAgreeWithCounting(t *testing.T) {
 				}
 				want = max(want, n)
 			}
-			if got[i] != want {
-				t.Fatalf("rowset %d of %v: height %d, want %d", i, l.RowSets, got[i], want)
-			}
+			must.Equal(t, got[i], want, "rowset", i, "of", l.RowSets, "height")
 		}
 	}
 }

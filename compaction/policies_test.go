@@ -7,10 +7,10 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -69,21 +69,15 @@ func TestPoliciesAcceptAnyLayout(t *testing.T) {
 		for name, p := range Named() {
 			c := p.Pick(l, budget)
 			checkChoice(t, name, l, budget, c)
-			if again := p.Pick(l, budget); !reflect.DeepEqual(again, c) {
-				t.Fatalf("%s: %+v, and then %+v", name, c, again)
-			}
-			if !reflect.DeepEqual(l, before) {
-				t.Fatalf("%s changed the layout", name)
-			}
+			must.Equal(t, p.Pick(l, budget), c, name, c, "and then")
+			must.Equal(t, l, before, name, "changed the layout")
 			if len(c.RowSets) > 0 {
 				picks[name]++
 			}
 		}
 	}
 	for name := range Named() {
-		if (picks[name] < 10) != (name == "none") {
-			t.Errorf("%s picked %d times", name, picks[name])
-		}
+		must.Equal(t, picks[name] < 10, name == "none", name, "picked", picks[name], "times")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -58,12 +59,8 @@ func TestOverlapMergesTheSmallestAboveTheDeepestKey(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := Overlap{Depth: test.depth}.Pick(layoutOf(test.layout), test.budget)
-			if !slices.Equal(got.RowSets, test.want) {
-				t.Errorf("rowsets %v, want %v", got.RowSets, test.want)
-			}
-			if (got.Why == "") != (len(got.RowSets) == 0) {
-				t.Errorf("rowsets %v, because %q", got.RowSets, got.Why)
-			}
+			must.Equal(t, got.RowSets, test.want, "rowsets")
+			must.Equal(t, got.Why == "", len(got.RowSets) == 0, "rowsets", got.RowSets, "because", got.Why)
 		})
 	}
 }
@@ -97,9 +94,7 @@ func TestGroupsAreClosedUnderOverlap(t *testing.T) {
 			}
 			got = append(got, ids)
 		}
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s: groups %v, want %s", layout, got, want)
-		}
+		must.Equal(t, fmt.Sprint(got), want, layout, "groups")
 	}
 }
 
@@ -141,9 +136,7 @@ func TestOverlapDepthMatchesBruteForce(t *testing.T) {
 		if deepest < 2 {
 			want = 0
 		}
-		if len(got) != want {
-			t.Fatalf("%+v: %v, want %d rowsets", l, got, want)
-		}
+		must.Equal(t, len(got), want, l, "rowsets", got)
 		slices.Sort(got)
 		found := len(got) == 0
 		for key := byte('a'); key <= 'z'; key++ {
@@ -179,9 +172,7 @@ func TestGroupsMatchChainsOfOverlaps(t *testing.T) {
 		for _, g := range Groups(l) {
 			for _, r := range g {
 				n++
-				if group[r.ID] != group[g[0].ID] {
-					t.Fatalf("%+v: %d and %d are in one group", l, r.ID, g[0].ID)
-				}
+				must.Equal(t, group[r.ID], group[g[0].ID], l, r.ID, "and", g[0].ID, "are in one group")
 			}
 		}
 		distinct := map[uint64]bool{}

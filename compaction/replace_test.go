@@ -5,10 +5,10 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -84,9 +84,7 @@ func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 		if !slices.IsSortedFunc(l.RowSets, func(a, b RowSetInfo) int { return slices.Compare(a.MinKey, b.MinKey) }) {
 			t.Fatal("not ordered by first key")
 		}
-		if got, want := l.MaxHeight(), fresh.MaxHeight(); got != want {
-			t.Fatalf("height %d, want %d", got, want)
-		}
+		must.Equal(t, l.MaxHeight(), fresh.MaxHeight(), "height")
 		if r.IntN(2) == 0 { // else several changes are computed at once
 			want := Spans(fresh)
 			for i, s := range Spans(l) {
@@ -167,9 +165,7 @@ func TestSpansOfChangedRowSets(t *testing.T) {
 		{{ID: 9, MinKey: []byte("a"), MaxKey: []byte("b"), Bytes: 1}}} {
 		changed := l
 		changed.RowSets = sets
-		if got, want := Spans(changed), Spans(Layout{RowSets: sets}); !reflect.DeepEqual(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
+		must.Equal(t, Spans(changed), Spans(Layout{RowSets: sets}))
 	}
 }
 
@@ -200,13 +196,9 @@ func TestReplaceKnowsWhetherAllAreUsable(t *testing.T) {
 			l.Replace(old, others)
 			fresh := Layout{RowSets: slices.Clone(l.RowSets)}
 			got, want := l.usable(math.MaxInt64), fresh.usable(math.MaxInt64)
-			if !slices.Equal(got, want) {
-				t.Fatalf("usable are %v, want %v of %+v", got, want, l.RowSets)
-			}
+			must.Equal(t, got, want, "usable", l.RowSets)
 			all := l.profile().allUsable()
-			if all != (len(want) == len(l.RowSets)) {
-				t.Fatalf("all are usable: %t, but %d of %d", all, len(want), len(l.RowSets))
-			}
+			must.Equal(t, all, len(want) == len(l.RowSets), "usable rowsets", want)
 			known[all]++
 		}
 	}

@@ -1,8 +1,9 @@
 package compaction
 
 import (
-	"reflect"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestPickDeltasChoosesTheLargestGain(t *testing.T) {
@@ -60,9 +61,7 @@ func TestPickDeltasChoosesTheLargestGain(t *testing.T) {
 				{Kind: UndoGC, Why: "history no longer holds 0 undo files, 0 births and 1 rowsets", Frees: 90}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := PickDeltas(test.infos); !reflect.DeepEqual(got, test.want) {
-				t.Errorf("%+v, want %+v", got, test.want)
-			}
+			must.Equal(t, PickDeltas(test.infos), test.want)
 		})
 	}
 }

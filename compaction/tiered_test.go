@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestTieredMergesRowSetsOfSimilarShares(t *testing.T) {
@@ -76,17 +78,13 @@ func TestTieredAndLeveledValidateTheirOptions(t *testing.T) {
 	for _, p := range []Policy{Tiered{Runs: 1}, Tiered{Runs: -3}, Tiered{Ratio: 1.2}, Tiered{Ratio: -4},
 		Tiered{Ratio: math.NaN()}, Tiered{Ratio: math.Inf(1)},
 		Leveled{Ratio: 1}, Leveled{Ratio: math.NaN()}, Leveled{Ratio: 1001}} {
-		if err := Validate(p); err == nil {
-			t.Errorf("%+v is valid", p)
-		}
+		must.Refuse(t, Validate(p), p, "is valid")
 		if c := p.Pick(l, 100); len(c.RowSets) > 0 {
 			t.Errorf("%+v picks %v", p, c.RowSets)
 		}
 	}
 	for _, p := range []Policy{None{}, Overlap{}, Tiered{}, Tiered{Runs: 2, Ratio: 1.5}, Leveled{},
 		Leveled{Ratio: 1000}} {
-		if err := Validate(p); err != nil {
-			t.Errorf("%+v: %v", p, err)
-		}
+		must.Do(t, Validate(p), p)
 	}
 }

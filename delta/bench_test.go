@@ -74,9 +74,7 @@ func BenchmarkWindow(b *testing.B) {
 				for b.Loop() {
 					w := tracker.NewWindow(mvcc.Everything)
 					for from := 0; from < benchRows; from += batch.WindowRows {
-						if err := w.Prepare(batch.Ordinal(from), batch.WindowRows); err != nil {
-							b.Fatal(err)
-						}
+						must.Do(b, w.Prepare(batch.Ordinal(from), batch.WindowRows))
 						w.ApplyColumn(11, v)
 						sum += int64(batch.Values[int32](v)[0])
 					}
@@ -99,9 +97,7 @@ func BenchmarkRowAt(b *testing.B) {
 			var r RowState
 			changed := 0
 			for b.Loop() {
-				if err := tracker.RowAt(batch.Ordinal(rnd.IntN(benchRows)), mvcc.Everything, &r); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, tracker.RowAt(batch.Ordinal(rnd.IntN(benchRows)), mvcc.Everything, &r))
 				if r.Changed() {
 					changed++
 				}
@@ -119,17 +115,11 @@ func BenchmarkWriter(b *testing.B) {
 	for b.Loop() {
 		sink := new(block.Memory)
 		w, err := NewWriter(sink, false)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		for _, d := range deltas {
-			if err := w.Append(change.Delta{Row: d.Row, TS: d.TS, List: d.List}); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, w.Append(change.Delta{Row: d.Row, TS: d.TS, List: d.List}))
 		}
-		if _, err := w.Finish(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, must.Err(w.Finish()))
 		bytes = sink.Size()
 	}
 	b.ReportMetric(float64(len(deltas))*float64(b.N)/b.Elapsed().Seconds(), "changes/s")

@@ -122,9 +122,7 @@ func TestWindowsReadOnlyWhatConcernsTheirColumns(t *testing.T) {
 				for from := batch.Ordinal(0); from < 400; from += 50 {
 					rows, there := batch.MakeBitmap(50), batch.MakeBitmap(50)
 					there.SetRange(0, 50)
-					if err := w.Prepare(from, 50); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, w.Prepare(from, 50))
 					for _, id := range c.ids {
 						w.AddTouched(id, rows)
 					}

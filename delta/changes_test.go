@@ -26,18 +26,14 @@ func TestChangesIteratesInFileOrder(t *testing.T) {
 			got = append(got, d.TS)
 			return nil
 		}))
-		if int64(len(got)) != f.Len() {
-			t.Errorf("%s: %d changes of %d", name, len(got), f.Len())
-		}
+		must.Equal(t, int64(len(got)), f.Len(), name, "changes")
 		for i := range want {
 			if i >= len(got) || got[i] != want[i] {
 				t.Fatalf("%s: timestamps %v, want %v", name, got, want)
 			}
 		}
 		stop := errors.New("stop")
-		if err := f.Changes(nil, func(change.Delta) error { return stop }); err != stop {
-			t.Errorf("got %v", err)
-		}
+		must.Fail(t, f.Changes(nil, func(change.Delta) error { return stop }), stop)
 	}
 }
 
@@ -46,7 +42,5 @@ func TestChangesAreCheckedAgainstTheSchema(t *testing.T) {
 	f := must.Get(OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{}))(t)
 	s := must.Get(schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
 		{ID: 11, Name: "v", Type: schema.Int64}}, 1))(t)
-	if err := f.Changes(s, func(change.Delta) error { return nil }); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("4 bytes in a column of 8: %v", err)
-	}
+	must.Fail(t, f.Changes(s, func(change.Delta) error { return nil }), fault.ErrCorrupt, "4 bytes in a column of 8")
 }

@@ -66,9 +66,7 @@ func TestWriterTakesFileOrderOnly(t *testing.T) {
 
 func TestFileOfNoDeltasIsRefused(t *testing.T) {
 	w := must.Get(NewWriter(new(block.Memory), false))(t)
-	if _, err := w.Finish(); err == nil {
-		t.Error("a file of no deltas was written")
-	}
+	must.Refuse(t, must.Err(w.Finish()), "a file of no deltas was written")
 }
 
 // craft writes a file with any cells and settings, which Writer would never write.
@@ -130,9 +128,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 		{"nothing", new(block.Memory), fault.ErrCorrupt},
 		{"as it should be", craft(t, craftOptions(), stats, cell), nil},
 	} {
-		if _, err := OpenFile(c.file, cfile.ReaderOptions{}); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
+		must.Fail(t, must.Err(OpenFile(c.file, cfile.ReaderOptions{})), c.want, c.name)
 	}
 }
 
@@ -177,9 +173,7 @@ func TestEveryReaderReportsBadCells(t *testing.T) {
 			var r RowState
 			_, live := tracker.Live(2)
 			for what, err := range map[string]error{"RowAt": tracker.RowAt(2, mvcc.Everything, &r), "Live": live} {
-				if !errors.Is(err, fault.ErrCorrupt) {
-					t.Errorf("%s: %v, want ErrCorrupt", what, err)
-				}
+				must.Fail(t, err, fault.ErrCorrupt, what)
 			}
 		})
 	}
@@ -201,10 +195,8 @@ func TestWindowsReportChangesOutOfOrder(t *testing.T) {
 		{Tracker{Redo: []*File{undos}}, fault.ErrCorrupt},
 		{Tracker{Undo: []*File{redos}}, fault.ErrCorrupt},
 	} {
-		if err := c.tracker.NewWindow(mvcc.Before(6)).Prepare(0, 10); !errors.Is(err, c.want) {
-			t.Errorf("%d files of undos, %d of redos: %v, want %v", len(c.tracker.Undo), len(c.tracker.Redo),
-				err, c.want)
-		}
+		must.Fail(t, c.tracker.NewWindow(mvcc.Before(6)).Prepare(0, 10), c.want,
+			len(c.tracker.Undo), "files of undos", len(c.tracker.Redo), "of redos")
 	}
 }
 
@@ -265,12 +257,8 @@ func TestVerifyComparesWithStatistics(t *testing.T) {
 			t.Errorf("statistics with %q: %v", name, err)
 		}
 		if name == "" {
-			if err := f.Verify(testSchema, 3, false); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("a row beyond the rowset: %v", err)
-			}
-			if err := f.Verify(testSchema, 4, true); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("redos taken for undos: %v", err)
-			}
+			must.Fail(t, f.Verify(testSchema, 3, false), fault.ErrCorrupt, "a row beyond the rowset")
+			must.Fail(t, f.Verify(testSchema, 4, true), fault.ErrCorrupt, "redos taken for undos")
 		}
 	}
 }
@@ -395,9 +383,7 @@ func TestDumpShowsEveryDelta(t *testing.T) {
     0       f3 f8 08                 delta key
     3       02                       change list
 `
-	if out.String() != want {
-		t.Errorf("dump:\n%s", out.String())
-	}
+	must.Equal(t, out.String(), want, "dump")
 }
 
 // FuzzCell reads a file of two cells, one of which is the fuzz input.

@@ -37,9 +37,8 @@ func TestMemStoreCountsItsChanges(t *testing.T) {
 	m.Apply(7, 20, 3, setInt(11, 1))
 	m.Apply(2, 10, 2, setInt(11, 2)) // another row: writers apply in any order
 	m.Apply(7, 30, 5, drop())
-	if got := fmt.Sprint(m.FirstLSN(), m.Len(), m.Deleted(), uint64(m.MaxTimestamp())); got != "2 3 1 30" {
-		t.Errorf("first LSN, changes, deleted, newest: %s; want 2 3 1 30", got)
-	}
+	must.Equal(t, fmt.Sprint(m.FirstLSN(), m.Len(), m.Deleted(), uint64(m.MaxTimestamp())), "2 3 1 30",
+		"first LSN, changes, deleted, newest")
 	if m.relevant(10) || !m.relevant(11) {
 		t.Error("the oldest change is at 10: it matters to 11 and not to 10")
 	}
@@ -48,9 +47,7 @@ func TestMemStoreCountsItsChanges(t *testing.T) {
 	}
 	m.Release()
 	m.Release()
-	if grown != 0 {
-		t.Errorf("%d bytes left after Release", grown)
-	}
+	must.Equal(t, grown, 0, "bytes left after Release")
 }
 
 func TestMemStoreCopiesLists(t *testing.T) {
@@ -84,9 +81,7 @@ func TestHotRowReadsAtEverySnapshot(t *testing.T) {
 		r.Reset()
 		m.rowBack(3, snap, &r)
 		seen := min(changes, max(0, 2*(int(snap)-10))) // changes with a timestamp below snap
-		if r.Deleted != (snap > 10+changes/2) {
-			t.Fatalf("snap %d: deleted %v", snap, r.Deleted)
-		}
+		must.Equal(t, r.Deleted, snap > 10+changes/2, "snap", snap, "deleted")
 		cell, ok := r.Cell(11)
 		if ok != (seen > 0) || ok && intOf(cell) != seen-1 {
 			t.Fatalf("snap %d: column 11 is %x, %v; %d changes seen", snap, cell, ok, seen)
@@ -137,9 +132,7 @@ func TestHotRowIsReadFromFewChangeLists(t *testing.T) {
 		if len(lists) > foldEvery {
 			t.Errorf("snap %d: %d lists make the state, want at most %d", snap, len(lists), foldEvery)
 		}
-		if l := linkAt(m.changes, ref); l.ts() != min(snap, changes+1).Newest() {
-			t.Errorf("snap %d: found the change at %d", snap, l.ts())
-		}
+		must.Equal(t, linkAt(m.changes, ref).ts(), min(snap, changes+1).Newest(), "snap", snap, "change")
 	}
 }
 
@@ -169,9 +162,7 @@ func TestEachVisitsChangesInFileOrder(t *testing.T) {
 		t.Errorf("%d changes, error %v", n, err)
 	}
 	stop := errors.New("enough")
-	if err := m.Each(mvcc.Everything, func(change.Delta) error { return stop }); err != stop {
-		t.Errorf("Each returned %v, want the error of yield", err)
-	}
+	must.Fail(t, m.Each(mvcc.Everything, func(change.Delta) error { return stop }), stop, "Each returns the error of yield")
 }
 
 func TestMemStoreRefusesImpossibleChanges(t *testing.T) {
@@ -189,9 +180,7 @@ func TestMemStoreRefusesImpossibleChanges(t *testing.T) {
 				if msg, _ := recover().(string); !strings.HasPrefix(msg, "delta: ") {
 					t.Errorf("recovered %q", msg)
 				}
-				if m.Len() != 2 {
-					t.Errorf("%d changes, want 2", m.Len())
-				}
+				must.Equal(t, m.Len(), 2, "changes")
 			}()
 			misuse(m)
 		})
@@ -255,9 +244,7 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 	writing.Wait()
 	close(done)
 	reading.Wait()
-	if m.Len() != writers*rowsEach*changes {
-		t.Errorf("%d changes", m.Len())
-	}
+	must.Equal(t, m.Len(), writers*rowsEach*changes, "changes")
 }
 
 // Changes applied after StartChangeLog are returned from any position on, in order, each with its
@@ -306,9 +293,8 @@ func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 	if grown < before+n*logEntryBytes {
 		t.Errorf("%d bytes reported for %d logged changes", grown-before, n)
 	}
-	if m.Release(); grown != 0 {
-		t.Errorf("%d bytes not released", grown)
-	}
+	m.Release()
+	must.Equal(t, grown, 0, "bytes not released")
 }
 
 // Each returns the changes in its snapshot, although later changes are applied concurrently.
@@ -322,12 +308,11 @@ func TestEachIgnoresLaterChanges(t *testing.T) {
 	for snap, want := range map[mvcc.Snapshot]string{5: "", 6: "1@5", 7: "1@5 2@6", 8: "1@5 1@7 2@6 2@7",
 		mvcc.Everything: "1@5 1@7 2@6 2@7 3@8"} {
 		var got []string
-		if err := m.Each(snap, func(d change.Delta) error {
+		must.Do(t, m.Each(snap, func(d change.Delta) error {
 			got = append(got, fmt.Sprintf("%d@%d", d.Row, uint64(d.TS)))
 			return nil
-		}); err != nil || strings.Join(got, " ") != want {
-			t.Errorf("snap %d: %v, %v, want %s", uint64(snap), got, err, want)
-		}
+		}))
+		must.Equal(t, strings.Join(got, " "), want, "snap", uint64(snap), got, want)
 	}
 }
 
@@ -362,9 +347,7 @@ func TestReplacementsNearFolds(t *testing.T) {
 				}
 			}
 		}
-		if want, got := eachOf(t, lists), eachOf(t, images); got != want {
-			t.Errorf("replaced at %d: changes for a file\n%s\nwant\n%s", at, got, want)
-		}
+		must.Equal(t, eachOf(t, images), eachOf(t, lists), "replaced at", at, "changes for a file")
 		if ref := images.newest(3); len(appendState(nil, images.changes, ref)) > foldEvery {
 			t.Errorf("replaced at %d: %d lists", at, len(appendState(nil, images.changes, ref)))
 		}
@@ -388,9 +371,7 @@ func TestReplacementEndsTheWayBack(t *testing.T) {
 	image := testFormat.AppendRow(nil, [][]byte{{7: 0}, {7, 0, 0, 0}, nil, nil, nil, nil})
 	m.Apply(1, 100, 100, change.AppendReplace(nil, image))
 	m.Apply(1, 101, 101, setInt(300, 1))
-	if lists := appendState(nil, m.changes, m.newest(1)); len(lists) != 2 {
-		t.Errorf("%d lists make the state, want 2", len(lists))
-	}
+	must.Equal(t, len(appendState(nil, m.changes, m.newest(1))), 2, "lists make the state")
 	var r RowState
 	m.rowBack(1, mvcc.Everything, &r)
 	if !r.complete(&Stats{Columns: make([]ColumnUpdates, 9)}) {
@@ -412,8 +393,6 @@ func TestSkipsFindEveryChange(t *testing.T) {
 		for want != 0 && !snap.Sees(linkAt(m.changes, want).ts()) {
 			want = linkAt(m.changes, want).prev()
 		}
-		if got := newestBefore(m.changes, newest, snap); got != want {
-			t.Fatalf("as of %d: link %d, want %d", ts, got, want)
-		}
+		must.Equal(t, newestBefore(m.changes, newest, snap), want, "as of", ts, "link")
 	}
 }

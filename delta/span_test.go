@@ -50,9 +50,7 @@ func TestSpanFindsTheRowsChangedInIt(t *testing.T) {
 				got := batch.MakeBitmap(n)
 				must.Do(t, s.SetChanged(batch.Ordinal(from), n, got))
 				for i := range n {
-					if got.Get(i) != want.Get(from+i) {
-						t.Fatalf("(%d, %d]: row %d marked: %v", after, upTo, from+i, got.Get(i))
-					}
+					must.Equal(t, got.Get(i), want.Get(from+i), after, upTo, "row", from+i, "marked")
 				}
 			}
 		}
@@ -83,8 +81,6 @@ func checkEach(t *testing.T, tr *Tracker, at map[int][]mvcc.Timestamp, after, up
 		}
 		slices.Sort(want)
 		slices.Sort(got[row])
-		if !slices.Equal(got[row], want) {
-			t.Fatalf("(%d, %d]: changes of row %d at %v, want %v", after, upTo, row, got[row], want)
-		}
+		must.Equal(t, got[row], want, after, upTo, "changes of row", row)
 	}
 }

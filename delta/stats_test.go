@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -24,13 +23,11 @@ func TestStatsExample(t *testing.T) {
 	s := Stats{Deletes: 1, Columns: []ColumnUpdates{{11, 3}}, Min: 7, Max: 9}
 	want := unhex(t, "08 01 19 07 00 00 00 00 00 00 00 21 09 00 00 00 00 00 00 00 2a 04 08 0b 10 03 30 00")
 	got, err := s.encode()
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("encoded % x, %v", got, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, got, want, "encoded")
 	back, err := decodeStats(want)
-	if err != nil || !reflect.DeepEqual(back, s) {
-		t.Errorf("decoded %+v, %v", back, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, back, s, "decoded")
 }
 
 func TestStatsRefuseImpossibleValues(t *testing.T) {
@@ -43,13 +40,9 @@ func TestStatsRefuseImpossibleValues(t *testing.T) {
 		"column twice":         whole + " 2a 04 08 0b 10 03 2a 04 08 0b 10 01",
 		"column below 0":       whole + " 2a 0d 08 ff ff ff ff ff ff ff ff ff 01 10 03",
 	} {
-		if _, err := decodeStats(unhex(t, message)); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v, want ErrCorrupt", name, err)
-		}
+		must.Fail(t, must.Err(decodeStats(unhex(t, message))), fault.ErrCorrupt, name)
 	}
-	if _, err := decodeStats(unhex(t, whole)); err != nil {
-		t.Errorf("whole statistics: %v", err)
-	}
+	must.Do(t, must.Err(decodeStats(unhex(t, whole))), "whole statistics")
 }
 
 // TestDeltaKeyExamples checks the worked examples of delta keys (tablet spec §6.1, §6.2).
@@ -83,7 +76,5 @@ func TestDeltaKeyExamples(t *testing.T) {
 	if err != nil || d.Row != 5 || d.TS != 7 || !bytes.Equal(d.List, setInt(11, 5)) {
 		t.Errorf("the example of a cell: %+v, %v", d, err)
 	}
-	if _, err := Parse(unhex(t, "fc 01 00 00 00 00 07 02")); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("row 2^32: %v, want ErrCorrupt", err)
-	}
+	must.Fail(t, must.Err(Parse(unhex(t, "fc 01 00 00 00 00 07 02"))), fault.ErrCorrupt, "row 2^32")
 }

@@ -36,9 +36,7 @@ func TestCollectMergesFilesThatOverlapInTime(t *testing.T) {
 }
 
 func TestTrackerReturnsItsNewestTimestamp(t *testing.T) {
-	if tr := (&Tracker{}); tr.MaxTimestamp() != mvcc.Min {
-		t.Error("a tracker without stores holds something")
-	}
+	must.Equal(t, (&Tracker{}).MaxTimestamp(), mvcc.Min, "a tracker without stores holds something")
 	undos := appendFile(t, nil, someUpdates(3, 1, 500), true)
 	redos := appendFile(t, nil, someUpdates(3, 1, 40), false)
 	mem := NewMemStore(nil, nil)
@@ -78,7 +76,6 @@ func TestReinsertWithoutAColumnKeepsEarlierChanges(t *testing.T) {
 	w := (&Tracker{Schema: testSchema, Undo: undos}).NewWindow(10)
 	must.Do(t, w.Prepare(0, 1))
 	v := batch.NewVector(schema.Int8, 1)
-	if w.ApplyColumn(300, v); v.Data[0] != 7 {
-		t.Errorf("cell %v, want 7", v.Data)
-	}
+	w.ApplyColumn(300, v)
+	must.Equal(t, v.Data[0], 7, "cell")
 }

@@ -94,20 +94,14 @@ func keySchema(t testing.TB, types ...schema.Type) *schema.Schema {
 func TestCompoundKeysMatchTheWorkedExamples(t *testing.T) {
 	three := NewEncoder(keySchema(t, schema.Int32, schema.String, schema.String))
 	cells := [][]byte{fixed(4, 7), []byte("a\x00b"), []byte("z"), []byte("no key column")}
-	if got := three.AppendKey(nil, cells); !bytes.Equal(got, unhex(t, "80 00 00 07 61 00 01 62 00 00 7a")) {
-		t.Errorf("got %x", got)
-	}
-	if got := three.AppendPrefix(nil, cells[:2]); !bytes.Equal(got, unhex(t, "80 00 00 07 61 00 01 62 00 00")) {
-		t.Errorf("prefix of two: got %x", got)
-	}
+	must.Equal(t, three.AppendKey(nil, cells), unhex(t, "80 00 00 07 61 00 01 62 00 00 7a"))
+	must.Equal(t, three.AppendPrefix(nil, cells[:2]), unhex(t, "80 00 00 07 61 00 01 62 00 00"),
+		"prefix of two")
 	if got := three.AppendPrefix(nil, nil); len(got) != 0 {
 		t.Errorf("empty prefix: got %x", got)
 	}
 	two := NewEncoder(keySchema(t, schema.String, schema.Int16))
-	if got := two.AppendKey(nil, [][]byte{[]byte("ab"), fixed(2, -2)}); !bytes.Equal(got,
-		unhex(t, "61 62 00 00 7f fe")) {
-		t.Errorf("got %x", got)
-	}
+	must.Equal(t, two.AppendKey(nil, [][]byte{[]byte("ab"), fixed(2, -2)}), unhex(t, "61 62 00 00 7f fe"))
 }
 
 func TestComparableOrdersFloats(t *testing.T) {
@@ -139,19 +133,13 @@ func TestComparableOrdersFloats(t *testing.T) {
 }
 
 func TestSuccessorAndPrefixEndAreTheNextKeys(t *testing.T) {
-	if got := Successor([]byte("ab")); !bytes.Equal(got, []byte("ab\x00")) {
-		t.Errorf("successor: %x", got)
-	}
+	must.Equal(t, Successor([]byte("ab")), []byte("ab\x00"), "successor")
 	cases := []struct{ prefix, want string }{{"", ""}, {"61", "62"}, {"61ff", "62"}, {"ffff", ""}, {"00", "01"},
 		{"01ffff", "02"}}
 	for _, c := range cases {
-		if got := PrefixEnd(unhex(t, c.prefix)); !bytes.Equal(got, unhex(t, c.want)) {
-			t.Errorf("prefix end of %s: %x, want %s", c.prefix, got, c.want)
-		}
+		must.Equal(t, PrefixEnd(unhex(t, c.prefix)), unhex(t, c.want), "prefix end of", c.prefix)
 	}
 	prefix := []byte{1, 0xff}
 	PrefixEnd(prefix)
-	if !bytes.Equal(prefix, []byte{1, 0xff}) {
-		t.Error("PrefixEnd changed its argument")
-	}
+	must.Equal(t, prefix, []byte{1, 0xff}, "PrefixEnd changed its argument")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/kv"
 )
 
@@ -31,9 +32,7 @@ func BenchmarkScan(b *testing.B) {
 		for i := 0; i < puts && err == nil; i++ {
 			err = tx.Bucket("b").Put(key(i*(pairs/puts)), []byte("own"))
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		return tx
 	}
 	in := func(tx *kv.Tx) func(...oribi.RowsOption) iter.Seq2[kv.Pair, error] { return tx.Bucket("b").Scan }
@@ -58,9 +57,7 @@ func BenchmarkScan(b *testing.B) {
 					}
 					n := 0
 					for p, err := range all {
-						if err != nil {
-							b.Fatal(err)
-						}
+						must.Do(b, err)
 						n += len(p.Value) / 100
 					}
 					if n < pairs-1000 {

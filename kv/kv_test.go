@@ -47,9 +47,8 @@ func put(t testing.TB, b *kv.Bucket, pairs ...string) (ts mvcc.Timestamp) {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
 		var err error
-		if ts, err = b.Put(ctx, []byte(pairs[i]), []byte(pairs[i+1]), oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		ts, err = b.Put(ctx, []byte(pairs[i]), []byte(pairs[i+1]), oribi.NoSync)
+		must.Do(t, err)
 	}
 	return ts
 }
@@ -66,16 +65,12 @@ func texts(t testing.TB, pairs iter.Seq2[kv.Pair, error]) (list []string) {
 
 func equal(t testing.TB, what string, got, want any) {
 	t.Helper()
-	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
-		t.Errorf("%s: %s, want %s", what, g, w)
-	}
+	must.Equal(t, fmt.Sprint(got), fmt.Sprint(want), what)
 }
 
 func wantError(t testing.TB, what string, err, want error) {
 	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: error %v, want %v", what, err, want)
-	}
+	must.Fail(t, err, want, what)
 }
 
 func TestReadsOfEarlierStates(t *testing.T) {
@@ -136,17 +131,11 @@ func TestBuckets(t *testing.T) {
 	db := openMem(t, oribi.Options{})
 	numbers, err := schema.New([]schema.Column{{Name: "key", Type: schema.Binary}, {Name: "value", Type: schema.Int64},
 		{Name: "expires", Type: schema.Timestamp, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Store().CreateTable("numbers", numbers); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, must.Err(db.Store().CreateTable("numbers", numbers)))
 	put(t, bucket(t, db, "b"), "k", "in b")
 	a, err := db.CreateBucket("a", oribi.History(oribi.HistoryForever))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	put(t, a, "k", "in a")
 	value, err := bucket(t, db, "b").Get(ctx, []byte("k"))
 	equal(t, "a key in two buckets", fmt.Sprint(string(value), err), "in b<nil>")
@@ -177,29 +166,21 @@ func TestBuckets(t *testing.T) {
 		return names
 	}
 	equal(t, "buckets", names(), "[a b]")
-	if err := db.DeleteBucket("b"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, db.DeleteBucket("b"))
 	equal(t, "buckets after a removal", names(), "[a]")
-	if _, err := db.Store().Table("numbers"); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(db.Store().Table("numbers")))
 }
 
 func TestBucketsNextToTables(t *testing.T) {
 	store, err := oribi.Open("/kv", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer store.Close()
 	type count struct {
 		Name string `oribi:"name,key"`
 		N    int64
 	}
 	counts, err := oribi.OpenTable[count](store, "counts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	db := kv.In(store)
 	b := bucket(t, db, "b")
 	batch := db.NewBatch()
@@ -209,9 +190,7 @@ func TestBucketsNextToTables(t *testing.T) {
 	counts.Insert(batch.Tables(), count{"b", 1})
 	equal(t, "operations", batch.Len(), 4)
 	ts, err := batch.Commit(ctx, oribi.NoSync)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, at := range []oribi.ReadOption{oribi.AsOf(ts), nil} {
 		row, err := counts.Get(ctx, "b", at)
 		equal(t, "the row", fmt.Sprint(row, err), "{b 1} <nil>")
@@ -225,16 +204,12 @@ func TestBucketsNextToTables(t *testing.T) {
 		row.N++
 		return errors.Join(tx.Bucket("b").Put([]byte("l"), []byte("w")), counts.In(tx.Tables()).Update(row))
 	}, oribi.NoSync)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	row, err := counts.Get(ctx, "b")
 	equal(t, "the row after the transaction", fmt.Sprint(row, err), "{b 2} <nil>")
 	equal(t, "the bucket after the transaction", texts(t, b.Scan(ctx)), "[k=v l=w]")
 
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, db.Close())
 	put(t, b, "m", "the store is still open")
 }
 
@@ -255,9 +230,8 @@ func TestLoad(t *testing.T) {
 	}
 	name := func(i int) string { return fmt.Sprintf("k%05d", i) }
 	ts, loaded, err := load(n, name)
-	if err != nil || loaded != n {
-		t.Fatalf("loaded %d, %v", loaded, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, loaded, n, "loaded")
 	equal(t, "a range", texts(t, b.Scan(ctx, oribi.Prefix("k0050"), oribi.Limit(3))),
 		"[k00500=500 k00500x=before k00501=501]")
 	equal(t, "before the load", texts(t, b.Scan(ctx, oribi.AsOf(ts-1))), "[k00500x=before]")
@@ -304,9 +278,8 @@ func TestLimits(t *testing.T) {
 	key, value := bytes.Repeat([]byte("k"), kv.MaxKeyBytes), bytes.Repeat([]byte("v"), kv.MaxValueBytes)
 	must.Get(b.Put(ctx, key, value, oribi.NoSync))(t)
 	got, err := b.Get(ctx, key)
-	if err != nil || !bytes.Equal(got, value) {
-		t.Errorf("the longest value: %d bytes, %v", len(got), err)
-	}
+	must.Do(t, err)
+	must.Equal(t, got, value, "the longest value")
 	_, err = b.Put(ctx, append(key, 'k'), nil)
 	wantError(t, "a long key", err, oribi.ErrRow)
 	_, err = b.Get(ctx, append(key, 'k'))
@@ -332,12 +305,10 @@ func TestReadOnlyStore(t *testing.T) {
 	b, err := db.CreateBucketIfNotExists("b")
 	must.Do(t, err)
 	equal(t, "a scan", texts(t, b.Scan(ctx)), "[k=v]")
-	if err := db.View(ctx, func(tx *kv.Tx) error {
+	must.Do(t, db.View(ctx, func(tx *kv.Tx) error {
 		equal(t, "a view", texts(t, tx.Bucket("b").Scan()), "[k=v]")
 		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+	}))
 	_, err = b.Put(ctx, []byte("k"), nil)
 	wantError(t, "a put", err, oribi.ErrReadOnly)
 	_, err = db.CreateBucketIfNotExists("c")
@@ -359,9 +330,8 @@ func TestScansMatchAMap(t *testing.T) {
 		var ts mvcc.Timestamp
 		if rng.IntN(4) == 0 {
 			var err error
-			if ts, err = b.Delete(ctx, []byte(k), oribi.NoSync); err != nil {
-				t.Fatal(err)
-			}
+			ts, err = b.Delete(ctx, []byte(k), oribi.NoSync)
+			must.Do(t, err)
 			delete(state, k)
 		} else {
 			ts = put(t, b, k, v)
@@ -425,9 +395,7 @@ func TestPairsCanBeKept(t *testing.T) {
 		}
 		texts(t, b.Scan(ctx, oribi.Desc())) // reuses the memory of the first
 		for i, p := range kept {
-			if got, want := string(p.Key)+"="+string(p.Value), fmt.Sprintf("%05d=value %d", i, i); got != want {
-				t.Fatalf("pair %d is %s, want %s", i, got, want)
-			}
+			must.Equal(t, string(p.Key)+"="+string(p.Value), fmt.Sprintf("%05d=value %d", i, i), "pair", i)
 		}
 	}
 }
@@ -452,9 +420,7 @@ func TestCallersMayReuseKeysAndValues(t *testing.T) {
 	if err == nil {
 		_, err = batch.Commit(ctx, oribi.NoSync)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	equal(t, "scan", texts(t, b.Scan(ctx)), "[a=a b=b c=c x=x y=y z=z]")
 }
 
@@ -488,9 +454,7 @@ func TestEndedTransactions(t *testing.T) {
 		must.Do(t, err)
 		b := tx.Bucket("b")
 		equal(t, "writable", tx.Writable(), writable)
-		if ts, err := tx.Commit(); err != nil || ts != tx.Timestamp() {
-			t.Errorf("commit of no writes: %v, %v", ts, err)
-		}
+		must.Equal(t, must.Get(tx.Commit())(t), tx.Timestamp(), "commit of no writes")
 		_, err = b.Get([]byte("k"))
 		wantError(t, "Get", err, kv.ErrTxEnded)
 		for _, err := range b.Scan() {

@@ -27,9 +27,7 @@ func TestKeysExpire(t *testing.T) {
 			db, now := clocked(t)
 			b := bucket(t, db, "b")
 			before := put(t, b, "kept", "1", "renewed", "1", "made lasting", "1")
-			if b.Table().Properties().Expiry.Column != "" {
-				t.Error("the bucket expires keys before the first PutTTL")
-			}
+			must.Equal(t, b.Table().Properties().Expiry.Column, "", "the bucket expires keys before the first PutTTL")
 			putTTL := func(key, value string, ttl time.Duration) mvcc.Timestamp {
 				ts := must.Get(b.PutTTL(ctx, []byte(key), []byte(value), ttl, oribi.NoSync))(t)
 				return ts
@@ -65,12 +63,10 @@ func TestKeysExpire(t *testing.T) {
 				func(fn func(*kv.Tx) error) error { return db.View(ctx, fn) },
 				func(fn func(*kv.Tx) error) error { return db.Update(ctx, fn) },
 			} {
-				if err := view(func(tx *kv.Tx) error {
+				must.Do(t, view(func(tx *kv.Tx) error {
 					equal(t, "in a transaction", texts(t, tx.Bucket("b").Scan()), want)
 					return nil
-				}); err != nil {
-					t.Error(err)
-				}
+				}))
 			}
 			put(t, b, "made again", "4")
 			*now = now.Add(time.Hour)
@@ -105,16 +101,12 @@ func TestTTLInTransactionsAndBatches(t *testing.T) {
 	batch := db.NewBatch()
 	batch.Put(b, []byte("kept"), nil)
 	batch.PutTTL(b, []byte("batch"), []byte("1"), time.Minute)
-	if _, err := batch.Commit(ctx, oribi.NoSync); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, must.Err(batch.Commit(ctx, oribi.NoSync)))
 	err := db.Update(ctx, func(tx *kv.Tx) error {
 		return errors.Join(tx.Bucket("other").PutTTL([]byte("tx"), []byte("2"), time.Minute),
 			tx.Bucket("other").Put([]byte("kept"), nil))
 	}, oribi.NoSync)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	equal(t, "before the time", fmt.Sprint(texts(t, b.Scan(ctx)), texts(t, other.Scan(ctx))),
 		"[batch=1 kept=] [kept= tx=2]")
 	*now = now.Add(time.Minute + time.Millisecond)

@@ -39,9 +39,8 @@ func TestScoreOfARealLayout(t *testing.T) {
 	f := must.Get(os.Open(corpustest.Dir(t) + "/data/ycsb-test-rowsets.tsv"))(t)
 	defer f.Close()
 	l, err := ReadLayout(f, "ycsb")
-	if err != nil || len(l.RowSets) != 6815 {
-		t.Fatalf("%d rowsets, %v", len(l.RowSets), err)
-	}
+	must.Do(t, err)
+	must.Equal(t, len(l.RowSets), 6815, "rowsets")
 	s, err := Score(l, compaction.Budgeted{}, 128<<20)
 	if err != nil || len(s.Choice.RowSets) != 10 || math.Abs(s.Choice.Quality-0.17362) > 1e-5 || s.Bytes > 128<<20 {
 		t.Errorf("%+v, %v", s, err)
@@ -62,9 +61,7 @@ func TestLayoutsOfAbsurdSizesAreReplayed(t *testing.T) {
 			policy, _ := spec.Policies[0].policy()
 			x := &experiment{spec: spec, workload: &spec.Workloads[0], source: &layoutReplay{l, 20}, policy: policy,
 				budget: math.MaxInt64, result: &Result{}}
-			if err := x.run(t.Context(), func(int64) {}); err != nil {
-				t.Errorf("%q, %s: %v", text, p.Name, err)
-			}
+			must.Do(t, x.run(t.Context(), func(int64) {}), text, p.Name)
 		}
 	}
 }

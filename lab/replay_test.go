@@ -43,7 +43,5 @@ func TestReplayBringsOnlyWhatWasFlushed(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	s.Workloads[0].Table = "absent"
-	if _, err := Results(t.Context(), s, nil); err == nil {
-		t.Error("replayed a table that the log does not have")
-	}
+	must.Refuse(t, must.Err(Results(t.Context(), s, nil)), "replayed a table that the log does not have")
 }

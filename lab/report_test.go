@@ -25,9 +25,7 @@ func reportOf(t *testing.T) (string, *Spec) {
 
 func TestReportRefersToNothingOutside(t *testing.T) {
 	page, _ := reportOf(t)
-	if found := regexp.MustCompile(`(?i)(https?:|//|src=|@import|url\(|<link)`).FindString(page); found != "" {
-		t.Errorf("the page has %q", found)
-	}
+	must.Equal(t, regexp.MustCompile(`(?i)(https?:|//|src=|@import|url\(|<link)`).FindString(page), "", "a link to the outside")
 	if strings.Contains(page, "<b>&\"") || strings.Contains(page, "<svg onload") ||
 		strings.Count(page, "</script>") != 1 {
 		t.Error("a label is not escaped")
@@ -53,20 +51,14 @@ func TestReportShowsEachPolicyInEachPlot(t *testing.T) {
 		}
 		if strings.Contains(svg, "over time") {
 			plots++
-			if n := strings.Count(svg, "<title>"); n != len(s.Policies) {
-				t.Errorf("%d curves: %.300s", n, svg)
-			}
+			must.Equal(t, strings.Count(svg, "<title>"), len(s.Policies), "curves", svg)
 		}
 	}
-	if plots != len(measures)*len(s.Workloads) {
-		t.Errorf("%d plots", plots)
-	}
+	must.Equal(t, plots, len(measures)*len(s.Workloads), "plots")
 	if !strings.Contains(page, "boxes") || !strings.Contains(page, "filled") {
 		t.Error("a layout of few or of many rowsets is missing")
 	}
-	if n := strings.Count(page, `<ol class="frames">`); n != len(s.Policies)*len(s.Workloads) {
-		t.Errorf("%d lists of layouts", n)
-	}
+	must.Equal(t, strings.Count(page, `<ol class="frames">`), len(s.Policies)*len(s.Workloads), "lists of layouts")
 }
 
 func TestTicksAreRoundAndReachTheMost(t *testing.T) {
@@ -77,9 +69,7 @@ func TestTicksAreRoundAndReachTheMost(t *testing.T) {
 		}
 	}
 	for n, want := range map[float64]string{0: "0", 950: "950", 1500: "1.5 k", 2e6: "2 M"} {
-		if got := shortCount(n); got != want {
-			t.Errorf("%v: %q, want %q", n, got, want)
-		}
+		must.Equal(t, shortCount(n), want, n)
 	}
 }
 

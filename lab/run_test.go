@@ -3,7 +3,6 @@ package lab
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,16 +46,12 @@ func TestRunsAreGolden(t *testing.T) {
 		must.Do(t, os.WriteFile(golden, got, 0o644))
 	}
 	want := must.Get(os.ReadFile(golden))(t)
-	if !bytes.Equal(got, want) {
-		t.Errorf("%d bytes differ from the %d of %s: see ORIBI_REWRITE", len(got), len(want), golden)
-	}
+	must.Equal(t, got, want, golden, "see ORIBI_REWRITE")
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
 	for n := range 2 {
 		runtime.GOMAXPROCS(n + 1)
-		if again := csvOf(t, s); !bytes.Equal(again, got) {
-			t.Errorf("with %d processors the runs differ", n+1)
-		}
+		must.Equal(t, csvOf(t, s), got, "with", n+1, "processors the runs differ")
 	}
 	other := *s
 	other.Seed++
@@ -76,26 +71,18 @@ func TestRunWritesAFolder(t *testing.T) {
 		}
 		last = done
 	}))
-	if last != 2000 {
-		t.Errorf("%d operations are reported", last)
-	}
+	must.Equal(t, last, 2000, "operations are reported")
 	for _, name := range []string{"report.html", "runs.csv", "events.jsonl", "spec.json"} {
 		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := Run(t.Context(), s, out, nil); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("into a folder that exists: %v", err)
-	}
+	must.Fail(t, Run(t.Context(), s, out, nil), fs.ErrExist, "into a folder that exists")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	out = filepath.Join(t.TempDir(), "out")
-	if err := Run(canceled, s, out, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled: %v", err)
-	}
-	if _, err := os.Stat(out); err == nil {
-		t.Error("a canceled run leaves a folder")
-	}
+	must.Fail(t, Run(canceled, s, out, nil), context.Canceled, "canceled")
+	must.Refuse(t, must.Err(os.Stat(out)), "a canceled run leaves a folder")
 }
 
 // A replay of the log of a run that merged nothing ends with the layout of that run, and with a
@@ -118,9 +105,7 @@ func TestEventLogOfARunIsReplayed(t *testing.T) {
 	}
 	for _, text := range []string{"", "{}\n", `{"kind":"flush"}`} {
 		must.Do(t, os.WriteFile(log, []byte(text), 0o666))
-		if _, err := Results(t.Context(), s, nil); err == nil {
-			t.Errorf("%q is replayed", text)
-		}
+		must.Refuse(t, must.Err(Results(t.Context(), s, nil)), text, "is replayed")
 	}
 }
 

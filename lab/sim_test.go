@@ -38,9 +38,7 @@ func checkSim(t *testing.T, s *simulation, live int64) {
 			sum++
 		}
 	}
-	if sum != live {
-		t.Fatalf("%d live rows, want %d", sum, live)
-	}
+	must.Equal(t, sum, live, "live rows")
 }
 
 func TestSimulationKeepsAllRows(t *testing.T) {
@@ -172,12 +170,8 @@ func TestSimulationRefusesWrongChoices(t *testing.T) {
 	spec := &Spec{Workloads: []Workload{{Name: "uniform"}}}
 	spec.fill()
 	s := newSimulation(spec, &spec.Workloads[0], func(compaction.Event) {})
-	if err := s.merge(compaction.Choice{RowSets: []uint64{1, 2}}); err == nil {
-		t.Error("merged rowsets that there are not")
-	}
-	if err := s.apply(op{opUpdate, 7}); err == nil {
-		t.Error("updated a row that there is not")
-	}
+	must.Refuse(t, s.merge(compaction.Choice{RowSets: []uint64{1, 2}}), "merged rowsets that there are not")
+	must.Refuse(t, s.apply(op{opUpdate, 7}), "updated a row that there is not")
 }
 
 // Flushes and merges look at the rowsets that they change, however many there are.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -31,9 +30,8 @@ func TestSpecWithItsDefaultsIsReadAgain(t *testing.T) {
 	var text bytes.Buffer
 	must.Do(t, writeSpec(&text, s))
 	again, err := ParseSpec(text.Bytes())
-	if err != nil || !reflect.DeepEqual(again, s) {
-		t.Errorf("%s: %+v, %v", &text, again, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, again, s, &text)
 }
 
 func TestSpecErrorsNameThePlace(t *testing.T) {
@@ -148,9 +146,7 @@ func TestSpecsOfThePageAreValid(t *testing.T) {
 		if err == nil {
 			_, err = ParseSpec(text)
 		}
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, err, name)
 		if !strings.Contains(string(page), "](lab/"+filepath.Base(name)+")") {
 			t.Errorf("docs/lab.md does not link %s", name)
 		}
@@ -172,7 +168,5 @@ func TestSpecWithTooManyExperiments(t *testing.T) {
 	if err := parse(40); err == nil || !strings.Contains(err.Error(), "1600 experiments") {
 		t.Errorf("%v, want an error with 1600 experiments", err)
 	}
-	if err := parse(25); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, parse(25))
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // What reads of a version read follows from where compactions put it: redos lead forward from the
@@ -15,9 +17,7 @@ func TestReadsOfVersionsCostWhatLeadsToThem(t *testing.T) {
 	results := resultsOf(t, s)
 	bytesOf := map[string][]int64{} // of scans, by version
 	for _, c := range results[0].Reads {
-		if c.Rows != 600 {
-			t.Errorf("%+v: %d rows", c, c.Rows)
-		}
+		must.Equal(t, c.Rows, 600, c, "rows")
 		if bytesOf[c.Stage] == nil {
 			bytesOf[c.Stage] = make([]int64, last+1)
 		}
@@ -45,7 +45,6 @@ func TestReadsOfVersionsCostWhatLeadsToThem(t *testing.T) {
 		!strings.Contains(page.String(), "Bytes that a scan reads") {
 		t.Errorf("the report has no figures of reads: %v", err)
 	}
-	if err := writeReads(&table, results); err != nil || strings.Count(table.String(), "\n") != 1+4*last+1 {
-		t.Errorf("%s, %v", &table, err)
-	}
+	must.Do(t, writeReads(&table, results))
+	must.Equal(t, strings.Count(table.String(), "\n"), 1+4*last+1, &table)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -22,9 +23,7 @@ func TestWorkloadsChangeOnlyExistingRows(t *testing.T) {
 			counts := [3]int{}
 			for range w.Operations {
 				o := ops.next()
-				if other := again.next(); other != o {
-					t.Fatalf("%v and %v with one seed", o, other)
-				}
+				must.Equal(t, again.next(), o, "with one seed")
 				if rows[o.key] != (o.kind != opInsert) || o.key < 0 {
 					t.Fatalf("%v: there is a row: %v", o, rows[o.key])
 				}
@@ -79,7 +78,5 @@ func TestShuffledAndScatteredAreOneToOne(t *testing.T) {
 	for i := range int64(100_000) {
 		seen[scattered(i*977)] = true
 	}
-	if len(seen) != 100_000 {
-		t.Errorf("%d numbers", len(seen))
-	}
+	must.Equal(t, len(seen), 100_000, "numbers")
 }

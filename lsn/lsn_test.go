@@ -3,6 +3,8 @@ package lsn
 import (
 	"sync"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestAtomicSwapsOnlyTheExpectedLSN(t *testing.T) {
@@ -13,9 +15,8 @@ func TestAtomicSwapsOnlyTheExpectedLSN(t *testing.T) {
 	if !a.CompareAndSwap(0, 2) || a.Load() != 2 {
 		t.Errorf("LSN %d, want 2", a.Load())
 	}
-	if a.Store(Max); a.Load() != Max {
-		t.Errorf("LSN %d, want %d", a.Load(), Max)
-	}
+	a.Store(Max)
+	must.Equal(t, a.Load(), Max, "LSN")
 }
 
 func TestAtomicLosesNoConcurrentSwap(t *testing.T) {
@@ -31,7 +32,5 @@ func TestAtomicLosesNoConcurrentSwap(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := a.Load(); got != goroutines*swaps {
-		t.Errorf("LSN %d after %d increments", got, goroutines*swaps)
-	}
+	must.Equal(t, a.Load(), goroutines*swaps, "LSN")
 }

@@ -83,9 +83,7 @@ func benchInsert(b *testing.B, keys [][]byte, every time.Duration) {
 				last = time.Now()
 			}
 		}
-		if m.Len() != len(keys) {
-			b.Fatalf("%d rows, want %d", m.Len(), len(keys))
-		}
+		must.Equal(b, m.Len(), len(keys), "rows")
 	}
 	perRow(b, len(keys))
 	b.ReportMetric(float64(scanned)/float64(b.N), "scanned/op")
@@ -120,9 +118,7 @@ func benchBare(b *testing.B, keys [][]byte) {
 		for _, key := range keys {
 			t.ReplaceOrInsert(key)
 		}
-		if t.Len() != len(keys) {
-			b.Fatal("keys are missing")
-		}
+		must.Equal(b, t.Len(), len(keys), "keys")
 	}
 	perRow(b, len(keys))
 }
@@ -165,9 +161,7 @@ func BenchmarkScan(b *testing.B) {
 		for keys, _ := it.Next(4096); keys != nil; keys, _ = it.Next(4096) {
 			seen += len(keys)
 		}
-		if seen != n {
-			b.Fatalf("%d rows, want %d", seen, n)
-		}
+		must.Equal(b, seen, n, "rows")
 	}
 	perRow(b, n)
 }

@@ -2,9 +2,9 @@ package memrowset
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -50,9 +50,7 @@ func TestChangedSinceFindsNewlyLiveRows(t *testing.T) {
 					got = append(got, string(k))
 				}
 			}
-			if !slices.Equal(got, c.want) {
-				t.Errorf("since %d, %s to %s, %d at a time: %v, want %v", c.since, c.first, c.last, max, got, c.want)
-			}
+			must.Equal(t, got, c.want, "since", c.since, c.first, "to", c.last, max, "at a time")
 		}
 	}
 }

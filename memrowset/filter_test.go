@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestFilterKnowsAddedKeysAndFewOthers fills several parts of a filter.
@@ -60,20 +62,14 @@ func TestFilterBeginsWithLookupsOfNewKeys(t *testing.T) {
 				m.Insert(keys[0], 5, 1, images[0])
 				m.Insert(keys[1], 5, 1, images[1])
 			}
-			if m.filter.exists() != looked {
-				t.Errorf("lookups %t, many %t: a filter exists: %t", looked, many, m.filter.exists())
-			}
+			must.Equal(t, m.filter.exists(), looked, "lookups", looked, "many", many, "a filter exists")
 			for n := range rows + 100 {
-				if got := m.Live(fmt.Append(nil, n)); got != (n < rows) {
-					t.Fatalf("lookups %t, many %t: key %d is found: %t", looked, many, n, got)
-				}
+				must.Equal(t, m.Live(fmt.Append(nil, n)), n < rows,
+					"lookups", looked, "many", many, "key", n, "is found")
 			}
-			if grown != m.Bytes() {
-				t.Errorf("grown by %d bytes, has %d", grown, m.Bytes())
-			}
-			if m.Release(); grown != 0 {
-				t.Errorf("%d bytes left after Release", grown)
-			}
+			must.Equal(t, grown, m.Bytes(), "bytes")
+			m.Release()
+			must.Equal(t, grown, 0, "bytes left after Release")
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // A frozen set takes changes of its rows and returns them with their LSNs from any position on. It
@@ -55,7 +56,6 @@ func TestFrozenSetLogsChangesAndRefusesInserts(t *testing.T) {
 			m.InsertMany([][]byte{[]byte(key)}, 7, 7, [][]byte{image(m, key, 1, "x")})
 		}()
 	}
-	if m.Release(); grown != 0 {
-		t.Errorf("%d bytes not released", grown)
-	}
+	m.Release()
+	must.Equal(t, grown, 0, "bytes not released")
 }

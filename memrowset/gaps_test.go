@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -322,9 +323,7 @@ func TestGapsArePassedOver(t *testing.T) {
 	for got := 0; ; {
 		keys, _ := it.Next(1000)
 		if got += len(keys); keys == nil {
-			if got != n {
-				t.Errorf("%d rows before the deletes, want %d", got, n)
-			}
+			must.Equal(t, got, n, "rows before the deletes")
 			return
 		}
 	}

@@ -83,9 +83,7 @@ func TestSnapshotsSeeEachVersion(t *testing.T) {
 		10: "absent", 11: "1/x", 20: "1/x", 21: "3/y", 31: "4/NULL", 40: "4/NULL",
 		41: "absent", 50: "absent", 51: "5/z", 61: "6/z", mvcc.Everything: "6/z",
 	} {
-		if got := at(m, "a", snap); got != want {
-			t.Errorf("at %d: %s, want %s", snap, got, want)
-		}
+		must.Equal(t, at(m, "a", snap), want, "at", snap)
 	}
 }
 
@@ -131,9 +129,7 @@ func TestCountsMatchTheChanges(t *testing.T) {
 		t.Errorf("grow was called with %d bytes, Bytes returns %d", grown, m.Bytes())
 	}
 	m.Release()
-	if grown != 0 {
-		t.Errorf("%d bytes are left after Release", grown)
-	}
+	must.Equal(t, grown, 0, "bytes are left after Release")
 }
 
 func TestInsertOfLiveKeyPanics(t *testing.T) {
@@ -200,9 +196,7 @@ func TestManyVersionsStayReadable(t *testing.T) {
 		m.Mutate(key, mvcc.Timestamp(i+1), lsn.LSN(i+1), set(i, s))
 	}
 	for i := 0; i <= versions; i++ {
-		if got, want := at(m, "hot", mvcc.Snapshot(i+2)), fmt.Sprintf("%d/s%d", i, i/7*7); got != want {
-			t.Errorf("version %d: %s, want %s", i, got, want)
-		}
+		must.Equal(t, at(m, "hot", mvcc.Snapshot(i+2)), fmt.Sprintf("%d/s%d", i, i/7*7), "version", i)
 	}
 	ref := m.find(key)
 	steps := 0
@@ -222,12 +216,8 @@ func TestGetLeavesTheSetsMemoryAlone(t *testing.T) {
 	_ = append(plain, 0xff) // must not overwrite memory of the set
 	dst := make([]byte, 64)
 	built, _ := m.Get([]byte("a"), 3, dst)
-	if &built[0] != &dst[0] {
-		t.Error("the image is not in dst")
-	}
-	if got := at(m, "a", 2) + " " + at(m, "a", 3); got != "1/x 2/x" {
-		t.Error(got)
-	}
+	must.Equal(t, &built[0] == &dst[0], true, "the image is not in dst")
+	must.Equal(t, at(m, "a", 2)+" "+at(m, "a", 3), "1/x 2/x")
 }
 
 // The keys differ within and after their first 8 bytes; one is a ghost, which counts too.
@@ -243,8 +233,6 @@ func TestEndsBeforeComparesWithTheGreatestKey(t *testing.T) {
 	for key, want := range map[string]bool{"": false, "a": false, "abcdefgh": false, "abcdefgh1": false,
 		"abcdefgh2": false, "abcdefgh2\x00": true,
 		"abcdefgh3": true, "b": true} {
-		if got := m.EndsBefore([]byte(key)); got != want {
-			t.Errorf("EndsBefore(%q) is %v", key, got)
-		}
+		must.Equal(t, m.EndsBefore([]byte(key)), want, "EndsBefore", key)
 	}
 }

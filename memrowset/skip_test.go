@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -23,8 +24,6 @@ func TestSkipsFindEveryVersion(t *testing.T) {
 		for want != 0 && !snap.Sees(m.link(want).ts()) {
 			want = m.link(want).older()
 		}
-		if got := m.newestIn(ref, snap); got != want {
-			t.Fatalf("as of %d: link %d, want %d", ts, got, want)
-		}
+		must.Equal(t, m.newestIn(ref, snap), want, "as of", ts, "link")
 	}
 }

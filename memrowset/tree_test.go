@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -22,9 +23,7 @@ func treeKey(r *rand.Rand, n int) []byte {
 // checkTree compares a tree with the keys that it must have, in order: whole, and from some keys on.
 func checkTree(t *testing.T, r *rand.Rand, m *MemRowSet, tr *tree, keys [][]byte) {
 	t.Helper()
-	if tr.len != len(keys) {
-		t.Fatalf("%d items, want %d", tr.len, len(keys))
-	}
+	must.Equal(t, tr.len, len(keys), "items")
 	// collect returns the keys in [lower, upper), some at a time.
 	collect := func(lower, upper []byte, descending bool) (got [][]byte) {
 		w := walker{m: m, tree: tr, lower: newProbe(lower), upper: newProbe(upper), descending: descending}
@@ -122,12 +121,8 @@ func TestTreeOfAscendingKeysIsFull(t *testing.T) {
 	n := 0
 	for w := (walker{m: m, tree: m.tree}); len(w.next(leafItems)) > 0; n++ {
 	}
-	if n != leaves {
-		t.Errorf("%d leaves, want %d", n, leaves)
-	}
-	if depth := m.tree.depth(); depth != 2 {
-		t.Errorf("%d levels of inner nodes, want 2", depth)
-	}
+	must.Equal(t, n, leaves, "leaves")
+	must.Equal(t, m.tree.depth(), 2, "levels of inner nodes")
 }
 
 // depth returns the number of levels of inner nodes.

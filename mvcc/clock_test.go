@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -31,12 +30,8 @@ func TestTimestampIsMicrosecondsAndALogicalPart(t *testing.T) {
 	if got := FromTime(noon).Time(); !got.Equal(noon) {
 		t.Errorf("Time() = %v, want %v", got, noon)
 	}
-	if got := FromTime(time.Unix(-1, 0)); got != Min {
-		t.Errorf("before 1970: %d, want Min", got)
-	}
-	if got := FromTime(time.UnixMicro(1 << 52)); got != Max {
-		t.Errorf("beyond the last timestamp: %d, want Max", got)
-	}
+	must.Equal(t, FromTime(time.Unix(-1, 0)), Min, "before 1970")
+	must.Equal(t, FromTime(time.UnixMicro(1<<52)), Max, "beyond the last timestamp")
 }
 
 // now returns the clock's next timestamp.
@@ -53,9 +48,7 @@ func TestClockPastTheLastTimestampReturnsError(t *testing.T) {
 	restored := NewHybridClock(nil)
 	restored.Restore(Last)
 	spent := NewLogicalClock(Last)
-	if ts := now(t, spent); ts != Last {
-		t.Errorf("last timestamp of a logical clock: %d, want %d", ts, Last)
-	}
+	must.Equal(t, now(t, spent), Last, "last timestamp of a logical clock")
 	for name, c := range map[string]Clock{"wall clock in 2112": late, "restored to Last": restored,
 		"counted to Last": spent} {
 		for range 2 {
@@ -65,9 +58,7 @@ func TestClockPastTheLastTimestampReturnsError(t *testing.T) {
 		}
 	}
 	wall.now = noon
-	if ts := now(t, late); ts != FromTime(noon) {
-		t.Errorf("after the wall clock was corrected: %v, want %v", ts, FromTime(noon))
-	}
+	must.Equal(t, now(t, late), FromTime(noon), "after the wall clock was corrected")
 }
 
 func TestHybridClockAscendsWhateverTheWallClockDoes(t *testing.T) {
@@ -82,9 +73,7 @@ func TestHybridClockAscendsWhateverTheWallClockDoes(t *testing.T) {
 		last = ts
 		return ts
 	}
-	if ts := step("first"); ts != FromTime(noon) {
-		t.Errorf("first timestamp %v, want the wall clock's", ts)
-	}
+	must.Equal(t, step("first"), FromTime(noon), "first timestamp")
 	for range 5000 { // more than the logical part can count
 		step("standing wall clock")
 	}
@@ -94,9 +83,7 @@ func TestHybridClockAscendsWhateverTheWallClockDoes(t *testing.T) {
 	wall.now = noon.Add(-time.Hour)
 	step("wall clock set back")
 	wall.now = noon.Add(time.Hour)
-	if ts := step("wall clock ahead"); ts != FromTime(wall.now) {
-		t.Errorf("timestamp %v, want the wall clock's %v", ts, wall.now)
-	}
+	must.Equal(t, step("wall clock ahead"), FromTime(wall.now), "timestamp")
 }
 
 func TestHybridClockAdvancesAtMostTenSeconds(t *testing.T) {
@@ -104,24 +91,12 @@ func TestHybridClockAdvancesAtMostTenSeconds(t *testing.T) {
 	c := NewHybridClock(wall.read)
 	limit := EndOf(noon.Add(MaxAhead))
 
-	if err := c.Advance(limit + 1); !errors.Is(err, fault.ErrFuture) {
-		t.Fatalf("Advance beyond the bound: %v, want ErrFuture", err)
-	}
-	if ts := now(t, c); ts != FromTime(noon) {
-		t.Fatalf("a refused Advance moved the clock to %v", ts)
-	}
-	if err := c.Advance(limit); err != nil {
-		t.Fatalf("Advance to the bound: %v", err)
-	}
-	if ts := now(t, c); ts != limit+1 {
-		t.Fatalf("after Advance: %v, want %v", ts, limit+1)
-	}
-	if err := c.Advance(FromTime(noon)); err != nil {
-		t.Fatalf("Advance into the past: %v", err)
-	}
-	if ts := now(t, c); ts != limit+2 {
-		t.Fatalf("Advance into the past moved the clock to %v", ts)
-	}
+	must.Fail(t, c.Advance(limit+1), fault.ErrFuture, "Advance beyond the bound")
+	must.Equal(t, now(t, c), FromTime(noon), "a refused Advance moved the clock to")
+	must.Do(t, c.Advance(limit), "Advance to the bound")
+	must.Equal(t, now(t, c), limit+1, "after Advance")
+	must.Do(t, c.Advance(FromTime(noon)), "Advance into the past")
+	must.Equal(t, now(t, c), limit+2, "Advance into the past moved the clock to")
 }
 
 func TestRestoredClockStaysAheadOfTheWallClock(t *testing.T) {
@@ -129,17 +104,11 @@ func TestRestoredClockStaysAheadOfTheWallClock(t *testing.T) {
 	c := NewHybridClock(wall.read)
 	far := FromTime(noon.Add(24 * 365 * time.Hour))
 	c.Restore(far)
-	if ts := now(t, c); ts != far+1 {
-		t.Fatalf("after Restore: %v, want %v", ts, far+1)
-	}
+	must.Equal(t, now(t, c), far+1, "after Restore")
 	// The clock is beyond it anyway, so a read at it is not refused although it is a year ahead.
-	if err := c.Advance(far); err != nil {
-		t.Fatalf("Advance to a timestamp before the clock: %v", err)
-	}
+	must.Do(t, c.Advance(far), "Advance to a timestamp before the clock")
 	c.Restore(First)
-	if ts := now(t, c); ts != far+2 {
-		t.Fatalf("Restore lowered the clock to %v", ts)
-	}
+	must.Equal(t, now(t, c), far+2, "Restore lowered the clock to")
 }
 
 func TestLogicalClockCounts(t *testing.T) {
@@ -148,12 +117,8 @@ func TestLogicalClockCounts(t *testing.T) {
 		t.Errorf("counted %d, %d", a, b)
 	}
 	must.Do(t, c.Advance(99))
-	if ts := now(t, c); ts != 100 {
-		t.Errorf("after Advance(99): %d", ts)
-	}
-	if err := c.Advance(Last); !errors.Is(err, fault.ErrFuture) {
-		t.Errorf("Advance that leaves no timestamp: %v, want ErrFuture", err)
-	}
+	must.Equal(t, now(t, c), 100, "after Advance(99)")
+	must.Fail(t, c.Advance(Last), fault.ErrFuture, "Advance that leaves no timestamp")
 	if c.Physical() || !NewHybridClock(nil).Physical() {
 		t.Error("only the hybrid clock has a physical part")
 	}

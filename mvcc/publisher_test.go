@@ -23,9 +23,7 @@ func TestNewPublisherHasEverythingPublished(t *testing.T) {
 		t.Errorf("visible %d, first unpublished %d; want 70, 8", v, f)
 	}
 	ctx := context.Background()
-	if err := errors.Join(p.WaitLSN(ctx, 1000), p.WaitTimestamp(ctx, Max)); err != nil {
-		t.Errorf("waiting for nothing: %v", err)
-	}
+	must.Do(t, errors.Join(p.WaitLSN(ctx, 1000), p.WaitTimestamp(ctx, Max)), "waiting for nothing")
 }
 
 func TestGapDelaysVisibility(t *testing.T) {
@@ -151,9 +149,7 @@ func TestWaitEndsAtPublicationNotAtReadiness(t *testing.T) {
 	}
 	a.Ready()
 	must.Do(t, errors.Join(<-byLSN, <-byTS))
-	if p.Visible() != 20 {
-		t.Errorf("visible %d, want 20", p.Visible())
-	}
+	must.Equal(t, p.Visible(), 20, "visible")
 	c.Ready()
 }
 
@@ -183,29 +179,20 @@ func TestWaitAboveEndsAtTheNextPublication(t *testing.T) {
 	default:
 	}
 	a.Ready()
-	if err := <-done; err != nil || p.Visible() != 20 {
-		t.Errorf("%v, visible %d, want 20", err, p.Visible())
-	}
+	must.Do(t, <-done)
+	must.Equal(t, p.Visible(), 20, "visible")
 	done = above(25)
 	p.Start(4, 22).Ready()
 	awaitFollower(p) // 22 is not above 25: it waits again
 	p.Start(5, 30).Ready()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, <-done)
 	done = above(30)
 	p.Poison(errors.New("disk on fire"))
-	if err := <-done; !errors.Is(err, fault.ErrPoisoned) {
-		t.Errorf("%v, want ErrPoisoned", err)
-	}
-	if err := p.WaitAbove(ctx, 30); !errors.Is(err, fault.ErrPoisoned) {
-		t.Errorf("%v, want ErrPoisoned", err)
-	}
+	must.Fail(t, <-done, fault.ErrPoisoned)
+	must.Fail(t, p.WaitAbove(ctx, 30), fault.ErrPoisoned)
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := NewPublisher(5, 1).WaitAbove(canceled, 5); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want the context's error", err)
-	}
+	must.Fail(t, NewPublisher(5, 1).WaitAbove(canceled, 5), context.Canceled)
 }
 
 func TestWaitHonorsItsContext(t *testing.T) {
@@ -215,13 +202,9 @@ func TestWaitHonorsItsContext(t *testing.T) {
 	done := waiting(func() error { return p.WaitLSN(ctx, 1) })
 	awaitWaiter(op)
 	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Fatalf("canceled wait: %v", err)
-	}
+	must.Fail(t, <-done, context.Canceled, "canceled wait")
 	op.Ready()
-	if p.Visible() != 10 {
-		t.Error("a wait given up keeps the batch from being published")
-	}
+	must.Equal(t, p.Visible(), 10, "a wait given up keeps the batch from being published")
 }
 
 func TestPoisonedPublisherDoesNotAdvance(t *testing.T) {
@@ -241,12 +224,8 @@ func TestPoisonedPublisherDoesNotAdvance(t *testing.T) {
 	if v, f := p.Visible(), p.FirstUnpublished(); v != 10 || f != 2 {
 		t.Errorf("visible %d, first unpublished %d; want 10, 2", v, f)
 	}
-	if err := p.WaitTimestamp(ctx, 20); !errors.Is(err, fault.ErrPoisoned) {
-		t.Errorf("late wait: %v, want ErrPoisoned", err)
-	}
-	if err := p.WaitTimestamp(ctx, 10); err != nil {
-		t.Errorf("wait for a published timestamp: %v", err)
-	}
+	must.Fail(t, p.WaitTimestamp(ctx, 20), fault.ErrPoisoned, "late wait")
+	must.Do(t, p.WaitTimestamp(ctx, 10), "wait for a published timestamp")
 }
 
 func TestClosedPublisherWakesWaiters(t *testing.T) {
@@ -256,9 +235,7 @@ func TestClosedPublisherWakesWaiters(t *testing.T) {
 	awaitWaiter(op)
 	p.Close()
 	p.Close()
-	if err := <-done; !errors.Is(err, fault.ErrClosed) {
-		t.Fatalf("wait over a closed publisher: %v", err)
-	}
+	must.Fail(t, <-done, fault.ErrClosed, "wait over a closed publisher")
 }
 
 func TestWrongUsePanics(t *testing.T) {

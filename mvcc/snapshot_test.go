@@ -1,6 +1,10 @@
 package mvcc
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
+)
 
 func TestSnapshotBounds(t *testing.T) {
 	for _, c := range []struct {
@@ -24,8 +28,6 @@ func TestSnapshotBounds(t *testing.T) {
 		if c.snap.Sees(c.unseen) {
 			t.Errorf("%s: sees %d", c.name, uint64(c.unseen))
 		}
-		if got := AsOf(c.snap.Newest()) == c.snap; got != c.roundTrips {
-			t.Errorf("%s: AsOf(Newest()) is the snapshot: %v", c.name, got)
-		}
+		must.Equal(t, AsOf(c.snap.Newest()) == c.snap, c.roundTrips, c.name, "AsOf(Newest()) is the snapshot")
 	}
 }

@@ -110,9 +110,8 @@ func TestConsumersSeeEachRowOnce(t *testing.T) {
 				t.Fatalf("a batch of %d rows", b.Len)
 			}
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-				if got := binary.LittleEndian.Uint64(b.Columns[0].Cell(i)); got != uint64(it.from)+uint64(i) {
-					t.Fatalf("round %d: row %d is %d", round, int(it.from)+i, got)
-				}
+				must.Equal(t, binary.LittleEndian.Uint64(b.Columns[0].Cell(i)), uint64(it.from)+uint64(i),
+					"round", round, "row", int(it.from)+i)
 			}
 			see(it.from, b.Selection)
 			sizes["batches"]++
@@ -124,9 +123,7 @@ func TestConsumersSeeEachRowOnce(t *testing.T) {
 		for i := range n {
 			want := i >= int(req.Rows.From) && (req.Rows.To == 0 || i < int(req.Rows.To)) &&
 				filter.EvalRow(func(id schema.ColumnID) []byte { return cells[i][id-1] })
-			if seen.Get(i) != want {
-				t.Fatalf("round %d, rows %v: row %d is selected: %v, want %v", round, req.Rows, i, !want, want)
-			}
+			must.Equal(t, seen.Get(i), want, "round", round, "rows", req.Rows, "row", i, "is selected")
 		}
 	}
 	for _, what := range []string{"many rows", "taken windows", "batches", "filters that need cells"} {

@@ -58,9 +58,7 @@ func TestLongRowsAreNotDecodedAhead(t *testing.T) {
 	if n := cap(it.column(1).vector.Bytes); n > 100 {
 		t.Errorf("%d rows of 16 KiB decoded at once", n)
 	}
-	if err := it.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, it.Close())
 }
 
 // Sums read only cblocks that have selected rows.
@@ -95,8 +93,6 @@ func TestSumsReadSelectedCblocks(t *testing.T) {
 		if it.Next() || offered != 1 {
 			t.Errorf("%d windows offered, and a batch of rows", offered)
 		}
-		if err := it.Close(); err != nil {
-			t.Errorf("the damaged cblock has no selected row: %v", err)
-		}
+		must.Do(t, it.Close(), "the damaged cblock has no selected row")
 	}
 }

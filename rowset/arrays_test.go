@@ -72,20 +72,14 @@ func checkGoldenArrays(t *testing.T, dir string) {
 // readCells reads all of a file and compares it, cell by cell, with the lines that it should print.
 func readCells(t *testing.T, f *cfile.Reader, c *schema.Column, want []string) *batch.Vector {
 	t.Helper()
-	if f.Rows() != int64(len(want)) {
-		t.Fatalf("%d rows, want %d", f.Rows(), len(want))
-	}
+	must.Equal(t, f.Rows(), int64(len(want)), "rows")
 	v := &batch.Vector{Type: schema.Array}
 	must.Do(t, readArrays(f.NewColumnReader(), nil, c, 0, len(want), v))
 	for i, line := range want {
 		if cell := v.Cell(i); cell != nil {
-			if err := schema.CheckArray(c.Element, cell); err != nil {
-				t.Fatalf("row %d: %v", i, err)
-			}
+			must.Do(t, schema.CheckArray(c.Element, cell), "row", i)
 		}
-		if got := string(celltext.AppendJSON(nil, c, v.Cell(i))); got != line {
-			t.Fatalf("row %d: %.200s, want %.200s", i, got, line)
-		}
+		must.Equal(t, string(celltext.AppendJSON(nil, c, v.Cell(i))), line, "row", i)
 		if i%53 == 0 {
 			if cell, err := arrayCell(f, nil, c, batch.Ordinal(i)); err != nil ||
 				!bytes.Equal(cell, v.Cell(i)) || (cell == nil) != v.IsNull(i) {
@@ -125,9 +119,8 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 		t.Fatalf("%d of %d cells at once, %v: too few for the test", n, rows, err)
 	}
 	got := &batch.Vector{Type: schema.Array}
-	if err := readFull(f.NewColumnReader(), nil, c, 0, rows, got); err != nil || got.Len != rows {
-		t.Fatalf("%d cells, %v", got.Len, err)
-	}
+	must.Do(t, readFull(f.NewColumnReader(), nil, c, 0, rows, got))
+	must.Equal(t, got.Len, rows, "cells")
 	for i := range rows {
 		if !bytes.Equal(got.Cell(i), want.Cell(i)) || got.IsNull(i) != want.IsNull(i) {
 			t.Fatalf("row %d is wrong", i)

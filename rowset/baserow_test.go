@@ -46,9 +46,8 @@ func TestCachedRowsMatchTheModel(t *testing.T) {
 			}
 			want, live := m.at(m.before(snap))
 			cells, got, err := set.Get(bloom.MakeProbe(m.key), snap, cols, nil)
-			if err != nil || got != live {
-				t.Fatalf("row %d at %d: live %t, %v, want %t", i, snap, got, err, live)
-			}
+			must.Do(t, err)
+			must.Equal(t, got, live, "row", i, "at", snap, "live")
 			for k, col := range cols {
 				if live && !sameCell(cells[k], want[col]) {
 					t.Fatalf("row %d at %d: column %d is %x, want %x", i, snap, col, cells[k], want[col])
@@ -82,9 +81,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 	set.opts.Blocks = newDisk()
 	for _, cols := range [][]int{{0, 1, 2}, {2, 0}, {1}} {
 		got, err := read(set, cols...)
-		if err != nil {
-			t.Fatalf("columns %v: %v", cols, err)
-		}
+		must.Do(t, err, "columns", cols)
 		for k, col := range cols {
 			if !sameCell(got[k], want[col]) {
 				t.Errorf("column %d is %x, was %x", col, got[k], want[col])
@@ -130,8 +127,6 @@ func TestLongRowsAreNotCached(t *testing.T) {
 	for n, kept := range map[int]bool{100: true, maxBaseRow: false} {
 		before := c.Used()
 		set.keepRow(bloom.MakeProbe([]byte{byte(n)}), 1, [][]byte{{1, 2, 3, 4}, make([]byte, n)})
-		if got := c.Used() > before; got != kept {
-			t.Errorf("a row of %d bytes: kept %t", n, got)
-		}
+		must.Equal(t, c.Used() > before, kept, "a row of", n, "bytes: kept")
 	}
 }

@@ -98,12 +98,8 @@ func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	set := must.Get(Open(w.schema, &row, Options{Blocks: w.disk}))(t)
-	if err := set.CheckKey(w.rows[0].key, 1); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("a key at another row: %v", err)
-	}
-	if err := set.CheckKey([]byte("no key of this rowset"), 0); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("a missing key: %v", err)
-	}
+	must.Fail(t, set.CheckKey(w.rows[0].key, 1), fault.ErrCorrupt, "a key at another row")
+	must.Fail(t, set.CheckKey([]byte("no key of this rowset"), 0), fault.ErrCorrupt, "a missing key")
 }
 
 // The files are closed when the last reader is done, not before; an iterator is a reader.
@@ -121,9 +117,8 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 	if w.disk.open.Load() == 0 {
 		t.Error("the files were closed while an iterator was open")
 	}
-	if err := errors.Join(it.Close(), it.Close()); err != nil || w.disk.open.Load() != 0 {
-		t.Errorf("%v, %d blocks open", err, w.disk.open.Load())
-	}
+	must.Do(t, errors.Join(it.Close(), it.Close()))
+	must.Equal(t, w.disk.open.Load(), 0, "blocks open")
 }
 
 // The error of a failed open is not kept: the next read tries again.
@@ -136,13 +131,9 @@ func TestFailedOpenIsRetried(t *testing.T) {
 	flaky := &flakyDisk{disk: w.disk}
 	set := must.Get(Open(w.schema, row, Options{Blocks: flaky}))(t)
 	flaky.fail = true
-	if _, err := set.Histories(mvcc.Everything); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Fatalf("error %v", err)
-	}
+	must.Fail(t, must.Err(set.Histories(mvcc.Everything)), io.ErrUnexpectedEOF)
 	flaky.fail = false
-	if _, err := set.Histories(mvcc.Everything); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(set.Histories(mvcc.Everything)))
 }
 
 type flakyDisk struct {

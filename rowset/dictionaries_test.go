@@ -48,9 +48,8 @@ func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
 		must.Do(t, w.Append(rows))
 	}
 	sets, err := w.Finish()
-	if err != nil || len(sets) != files {
-		t.Fatalf("%d rowsets, %v", len(sets), err)
-	}
+	must.Do(t, err)
+	must.Equal(t, len(sets), files, "rowsets")
 	for file, row := range sets {
 		set := must.Get(Open(s, row, Options{Blocks: d}))(t)
 		for col, want := range []int{1: 600, 2: full, 3: 5, 4: n} {
@@ -65,9 +64,7 @@ func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
 				col == 3 && string(words[0]) != "few 0" {
 				t.Errorf("file %d of column %d: %d words, %v, want %d", file, col, len(words), err, want)
 			}
-			if got, err := f.Cell(700); err != nil || !bytes.Equal(got, cell(file*n+700, col)) {
-				t.Errorf("file %d of column %d: %q, %v", file, col, got, err)
-			}
+			must.Equal(t, must.Get(f.Cell(700))(t), cell(file*n+700, col), "file", file, "of column", col)
 		}
 	}
 }

@@ -289,9 +289,7 @@ func TestWindowsComputeWhatTheModelDoes(t *testing.T) {
 			} else if rows, _ := w.answer(req); it.Next() || check.rows != len(rows) {
 				t.Errorf("%d rows offered, want %d", check.rows, len(rows))
 			}
-			if err := errors.Join(err, it.Close()); err != nil {
-				t.Fatalf("request %+v: %v", req, err)
-			}
+			must.Do(t, errors.Join(err, it.Close()), "request", req)
 			for i, n := range check.count {
 				count[i] += n
 			}

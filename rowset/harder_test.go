@@ -173,9 +173,7 @@ func TestManyColumnsAtRest(t *testing.T) {
 		}
 		s := mustSchema(columns, 1)
 		for _, o := range harderOptions(s, 1, test.k) {
-			if o.StringBytes != test.want {
-				t.Errorf("%+v: %d bytes", test, o.StringBytes)
-			}
+			must.Equal(t, o.StringBytes, test.want, test, "bytes")
 		}
 	}
 }

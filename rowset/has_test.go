@@ -21,9 +21,7 @@ func (w *testRowSet) checkHas(t *testing.T, r *rand.Rand, set *DiskRowSet) {
 			i := r.IntN(len(w.rows))
 			m := &w.rows[i]
 			_, want := m.at(m.before(snap))
-			if got, err := set.Has(bloom.MakeProbe(m.key), snap); err != nil || got != want {
-				t.Fatalf("row %d at %d: %t, %v, want %t", i, snap, got, err, want)
-			}
+			must.Equal(t, must.Get(set.Has(bloom.MakeProbe(m.key), snap))(t), want, "row", i, "at", snap)
 			if got, err := set.Has(bloom.MakeProbe(append(bytes.Clone(m.key), 'x')), snap); got || err != nil {
 				t.Fatalf("a key that continues the key of row %d: %t, %v", i, got, err)
 			}

@@ -131,10 +131,8 @@ func TestKeyDirectoryIsMadeWhenItPays(t *testing.T) {
 		if limit < 1<<20 {
 			want = 1000 // there is no room for it
 		}
-		if n != want {
-			t.Errorf("%d lookups before there is a directory of %d rows in a cache of %d bytes, want %d", n,
-				len(w.rows), limit, want)
-		}
+		must.Equal(t, n, want,
+			"lookups before there is a directory of", len(w.rows), "rows in a cache of", limit, "bytes")
 	}
 }
 
@@ -203,9 +201,7 @@ func TestLookupsOfAbsentKeysDoNotAllocate(t *testing.T) {
 				t.Error(found, got, err, err2)
 			}
 		})
-		if n != 0 {
-			t.Errorf("%v allocations", n)
-		}
+		must.Equal(t, n, 0, "allocations")
 		p = bloom.MakeProbe(w.absentKey(r))
 	}
 }
@@ -310,9 +306,7 @@ func TestOpenedFilesOutliveTheirBlocks(t *testing.T) {
 	set.OpenDropped(&next)
 	delete(w.disk.blocks, set.Metadata().KeyDirectory)
 	delete(w.disk.blocks, set.Metadata().RowFile)
-	if err := errors.Join(set.CheckKeyDirectory(), set.CheckRowFile()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(set.CheckKeyDirectory(), set.CheckRowFile()))
 	set.OpenFiles()
 	clear(w.disk.blocks)
 	if id, err := set.CheckFiles(); err != nil {

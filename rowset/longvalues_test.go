@@ -31,9 +31,8 @@ func TestWindowOfLongPrefixValuesIsReadInFull(t *testing.T) {
 	if n, err := r.NewColumnReader().ReadVector(0, rows, got); err != nil || n >= rows {
 		t.Fatalf("%d of %d cells at once, %v: too few for the test", n, rows, err)
 	}
-	if err := readFull(r.NewColumnReader(), nil, nil, 0, rows, got); err != nil || got.Len != rows {
-		t.Fatalf("%d of %d cells, %v", got.Len, rows, err)
-	}
+	must.Do(t, readFull(r.NewColumnReader(), nil, nil, 0, rows, got))
+	must.Equal(t, got.Len, rows)
 	for i := range rows {
 		if !bytes.Equal(got.Cell(i), want.Cell(i)) || got.IsNull(i) != want.IsNull(i) {
 			t.Fatalf("row %d is wrong", i)

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -71,17 +70,14 @@ func TestLookupsReadTheirSourcesInOrder(t *testing.T) {
 				} else {
 					_, found, err = set.Find(bloom.MakeProbe(test.key))
 				}
-				if err != nil || found != bytes.Equal(test.key, present) {
-					t.Fatal(found, err)
-				}
+				must.Do(t, err)
+				must.Equal(t, found, bytes.Equal(test.key, present))
 			}
 			var got []string
 			for _, f := range files.list(set) {
 				got = append(got, f.File)
 			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("reads %q, want %q", got, test.want)
-			}
+			must.Equal(t, got, test.want, "reads")
 		})
 	}
 }
@@ -190,9 +186,7 @@ func BenchmarkLookup(b *testing.B) {
 			keydir.Eager.Store(c.eager)
 			defer keydir.Eager.Store(false)
 			set, err := Open(s, c.row, Options{Blocks: d, Cache: cache.New(c.cache)})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			defer set.Unref()
 			set.directory.off.Store(!c.eager) // else the lookups would soon pay for it
 			cols := allOf(s)
@@ -212,9 +206,8 @@ func BenchmarkLookup(b *testing.B) {
 				} else {
 					_, found, err = set.Find(p)
 				}
-				if err != nil || found != (k%2 == 0) {
-					b.Fatal(k, found, err)
-				}
+				must.Do(b, err)
+				must.Equal(b, found, k%2 == 0, k)
 			}
 			for i := range 2 * rows {
 				look(i)

@@ -48,9 +48,7 @@ func TestReleasedMemoryIsEmptyAndBounded(t *testing.T) {
 				kept++
 			}
 		}
-		if (kept > 0) != (rows < 1000) {
-			t.Errorf("a batch of %d rows: the memory of %d columns is kept", rows, kept)
-		}
+		must.Equal(t, kept > 0, rows < 1000, "a batch of", rows, "rows: the memory of", kept, "columns is kept")
 	}
 }
 
@@ -72,15 +70,11 @@ func TestShortScanAllocatesLittle(t *testing.T) {
 	m.Undo, m.Redo = nil, nil
 	m.RowFile = 0 // its cblocks are not cached
 	set, err := Open(s, &m, Options{Blocks: w.disk, Cache: cache.New(64 << 20)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer set.Unref()
 	req, err := scan.NewRequest(scan.Options{Schema: s, Columns: cols, Snapshot: mvcc.Everything,
 		Lower: w.rows[50].key, Limit: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	scan := func() {
 		it, err := set.NewIterator(req)
 		if err != nil || !it.Next() {

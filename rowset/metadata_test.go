@@ -1,9 +1,7 @@
 package rowset
 
 import (
-	"bytes"
 	"encoding/hex"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -36,13 +34,10 @@ func TestMetadataMatchesTheWorkedExample(t *testing.T) {
 		10 05  18 03  21 06 00 00 00 00 00 00 00  28 07  30 08  38 06
 		42 0d  08 01  10 02  19 06 00 00 00 00 00 00 00`), "")))(t)
 	got := r.Encode()
-	if !bytes.Equal(got, want) {
-		t.Errorf("got  % x\nwant % x", got, want)
-	}
+	must.Equal(t, got, want)
 	back, err := DecodeMetadata(want)
-	if err != nil || !reflect.DeepEqual(back, &r) {
-		t.Errorf("got %+v, %v", back, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, back, &r)
 }
 
 func drawMetadata(rt *rapid.T) *Metadata {
@@ -116,9 +111,7 @@ func TestDecodeMetadataRefusesImpossibleValues(t *testing.T) {
 	for name, bend := range cases {
 		r := good()
 		bend(r)
-		if _, err := DecodeMetadata(encodeLoosely(r)); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err(DecodeMetadata(encodeLoosely(r))), fault.ErrCorrupt, name)
 	}
 }
 

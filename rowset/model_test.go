@@ -349,9 +349,8 @@ func newTestRowSet(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *testRow
 	row := w.write(t, r, born)
 	row = w.flush(t, row, born, flushed)
 	var err error
-	if w.set, err = Open(s, row, Options{Blocks: w.disk}); err != nil {
-		t.Fatal(err)
-	}
+	w.set, err = Open(s, row, Options{Blocks: w.disk})
+	must.Do(t, err)
 	w.apply(r, flushed)
 	return w
 }

@@ -29,9 +29,7 @@ func TestSearchesMatchTheModel(t *testing.T) {
 				}
 				for range r.IntN(1 + 3*maxUses(n)) {
 					i := r.IntN(n)
-					if got, err := it.KeyAt(i); err != nil || !bytes.Equal(got, keyOf(i)) {
-						t.Fatalf("row %d of %d at %d: key %x, %v, want %x", i, n, first, got, err, keyOf(i))
-					}
+					must.Equal(t, must.Get(it.KeyAt(i))(t), keyOf(i), "row", i, "of", n, "at", first, "key")
 					want := i
 					for want < n && (bytes.Compare(keyOf(want), key) < 0) != o.Descending &&
 						!bytes.Equal(keyOf(want), key) {

@@ -27,9 +27,7 @@ func TestFindReturnsTheRowOfEachKey(t *testing.T) {
 			}
 			must.Do(t, w.set.CheckKey(m.key, int64(i)))
 			_, want := m.at(len(m.events))
-			if live, err := w.set.Live(row); err != nil || live != want {
-				t.Fatalf("row %d: live %t, %v", i, live, err)
-			}
+			must.Equal(t, must.Get(w.set.Live(row))(t), want, "row", i, "live")
 		}
 		for range 50 {
 			key := w.randomKey(r)
@@ -84,9 +82,8 @@ func TestRowsReadAtAnySnapshot(t *testing.T) {
 				want, live := m.at(m.before(snap))
 				cols := w.randomColumns(r)
 				cells, got, err := w.set.Get(bloom.MakeProbe(m.key), snap, cols, nil)
-				if err != nil || got != live {
-					t.Fatalf("row %d at %d: live %t, %v", i, snap, got, err)
-				}
+				must.Do(t, err)
+				must.Equal(t, got, live, "row", i, "at", snap, "live")
 				for k, col := range cols {
 					if live && !sameCell(cells[k], want[col]) {
 						t.Fatalf("row %d at %d: column %d is %x, want %x", i, snap, col, cells[k], want[col])
@@ -264,9 +261,7 @@ func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
 		}
 		end, part = from, scan.NextRows(part)
 	}
-	if end != 0 {
-		t.Errorf("the scan ends before row %d", end)
-	}
+	must.Equal(t, end, 0, "the scan ends before row")
 }
 
 // compare reads all rows of an iterator. It compares byte strings after reading all of them, since
@@ -404,9 +399,7 @@ func TestHistoriesHaveAllVersions(t *testing.T) {
 				}
 				at += len(rows.Keys)
 			}
-			if at != len(w.rows) {
-				t.Fatalf("%d rows, want %d", at, len(w.rows))
-			}
+			must.Equal(t, at, len(w.rows), "rows")
 		}
 	})
 }
@@ -424,18 +417,14 @@ func (w *testRowSet) checkHistories(t *testing.T, rows *change.Rows, at int, sna
 	for i, key := range rows.Keys {
 		m := &w.rows[at+i]
 		base, _ := m.at(m.base)
-		if !bytes.Equal(key, m.key) {
-			t.Fatalf("row %d has key %x, want %x", at+i, key, m.key)
-		}
+		must.Equal(t, key, m.key, "row", at+i, "key")
 		for c, v := range rows.Batch.Columns {
 			if !sameCell(v.Cell(i), base[c]) {
 				t.Fatalf("row %d: base of column %d is %x, want %x", at+i, c, v.Cell(i), base[c])
 			}
 		}
 		undos := take(&undo, i)
-		if len(undos) != m.base {
-			t.Fatalf("row %d: %d undos, want %d", at+i, len(undos), m.base)
-		}
+		must.Equal(t, len(undos), m.base, "row", at+i, "undos")
 		for k, d := range undos {
 			n := m.base - 1 - k
 			if d.TS != m.events[n].ts || !bytes.Equal(d.List, w.undo(m, n)) {

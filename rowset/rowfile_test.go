@@ -36,16 +36,12 @@ func TestRowFileMatchesTheWorkedExamples(t *testing.T) {
 		{ID: 11, Name: "s", Type: schema.String}}, 1)
 	cell := cfile.AppendKeyed(nil, []byte{0x80, 0, 0, 7},
 		change.NewRowFormat(s).AppendRow(nil, [][]byte{{7, 0, 0, 0}, []byte("hi")}))
-	if want := unhex(t, "04 80 00 00 07 07 00 00 00 02 00 00 00 68 69"); !bytes.Equal(cell, want) {
-		t.Errorf("cell % x, want % x", cell, want)
-	}
+	must.Equal(t, cell, unhex(t, "04 80 00 00 07 07 00 00 00 02 00 00 00 68 69"), "cell")
 	s = mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
 		{ID: 11, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	pair := appendRowColumns(nil, s, []ColumnBlock{{ID: 10, Block: 1}, {ID: 11, Block: 2}})
-	if want := unhex(t, "01 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 "+
-		"00 00 00 00"); !bytes.Equal(pair, want) {
-		t.Errorf("pair % x, want % x", pair, want)
-	}
+	must.Equal(t, pair, unhex(t, "01 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 "+
+		"00 00 00 00"), "pair")
 }
 
 // stored writes the rows of w with a row file to a new disk.
@@ -72,9 +68,8 @@ func (w *testRowSet) checkGets(t *testing.T, r *rand.Rand, set *DiskRowSet) {
 			m := &w.rows[i]
 			want, live := m.at(m.before(snap))
 			cells, got, err := set.Get(bloom.MakeProbe(m.key), snap, cols, nil)
-			if err != nil || got != live {
-				t.Fatalf("row %d at %d: live %t, %v, want %t", i, snap, got, err, live)
-			}
+			must.Do(t, err)
+			must.Equal(t, got, live, "row", i, "at", snap, "live")
 			for k, col := range cols {
 				if live && !sameCell(cells[k], want[col]) {
 					t.Fatalf("row %d at %d: column %d is %x, want %x", i, snap, col, cells[k], want[col])
@@ -280,9 +275,8 @@ func TestRowFilesArePlain(t *testing.T) {
 		if err == nil {
 			err = w.compare(o, it)
 		}
-		if err != nil || noted != 1 {
-			t.Errorf("%s: %v, reported %d times", e, err, noted)
-		}
+		must.Do(t, err)
+		must.Equal(t, noted, 1, "reports of", e)
 		set.Unref()
 	}
 }
@@ -300,9 +294,7 @@ func TestRowFileIsTriedAgain(t *testing.T) {
 	}}))(t)
 	defer set.Unref()
 	flaky.fail = true
-	if set.openStored() != nil {
-		t.Fatal("the row file opened")
-	}
+	must.Equal(t, set.openStored(), nil, "the row file opened")
 	flaky.fail = false
 	for _, c := range row.Columns {
 		delete(w.disk.blocks, c.Block)
@@ -350,9 +342,7 @@ func TestCheckRowFileLeavesColumnsOut(t *testing.T) {
 			err = set.CheckRowFile()
 			set.Unref()
 		}
-		if err != nil {
-			t.Fatalf("byte %d: %v", at, err)
-		}
+		must.Do(t, err, "byte", at)
 		file.Bytes[at] ^= 1
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -46,9 +47,7 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 		}
 		given := numbers(sets)
 		tree := NewTree(sets)
-		if !slices.Equal(numbers(sets), given) {
-			t.Fatal("the caller's list was sorted")
-		}
+		must.Equal(t, numbers(sets), given, "the caller's list was sorted")
 		if !slices.IsSortedFunc(tree.Sets,
 			func(a, b *DiskRowSet) int { return bytes.Compare(a.Metadata().MinKey, b.Metadata().MinKey) }) {
 			t.Fatal("the rowsets are not by first key")
@@ -59,16 +58,12 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 				last = d.Metadata().MaxKey
 			}
 		}
-		if got := tree.Last(); !bytes.Equal(got, last) {
-			t.Fatalf("last key %x, want %x", got, last)
-		}
+		must.Equal(t, tree.Last(), last, "last key")
 		kept := bounded(99, nil, nil)
 		for range 10 {
 			k := key(span)
 			got := tree.Candidates([]*DiskRowSet{kept}, k)
-			if got[0] != kept {
-				t.Fatal("Candidates does not append")
-			}
+			must.Equal(t, got[0] == kept, true, "Candidates does not append")
 			ids := numbers(got[1:])
 			slices.Sort(ids)
 			want := []uint64{}
@@ -101,9 +96,7 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 			if ok && !slices.Equal(numbers(some), want) {
 				t.Fatalf("disjoint rowsets of [%x, %x): %v, want %v", lower, upper, numbers(some), want)
 			}
-			if ok != disjoint(tree.Sets) {
-				t.Fatalf("disjoint %t of %v", ok, numbers(tree.Sets))
-			}
+			must.Equal(t, ok, disjoint(tree.Sets), "disjoint")
 		}
 	}
 }
@@ -127,13 +120,9 @@ func TestTreeBoundsAreInclusive(t *testing.T) {
 	tree := NewTree([]*DiskRowSet{bounded(1, []byte("m"), []byte("p")), bounded(0, []byte("a"), []byte("f"))})
 	for key, want := range map[string][]uint64{"a": {0}, "f": {0}, "f\x00": {}, "l": {}, "m": {1}, "o": {1},
 		"p": {1}, "p\x00": {}, "": {}, "z": {}} {
-		if got := numbers(tree.Candidates(nil, []byte(key))); !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", key, got, want)
-		}
+		must.Equal(t, numbers(tree.Candidates(nil, []byte(key))), want, key)
 	}
-	if got := numbers(tree.Range(nil, []byte("f"), []byte("m"))); !slices.Equal(got, []uint64{0}) {
-		t.Errorf("[f, m): %v", got)
-	}
+	must.Equal(t, numbers(tree.Range(nil, []byte("f"), []byte("m"))), []uint64{0}, "f, m")
 }
 
 // The rowset with the greatest first key need not have the greatest last key.
@@ -143,7 +132,5 @@ func TestTreeLastIsTheGreatestMaxKey(t *testing.T) {
 	}
 	tree := NewTree([]*DiskRowSet{bounded(0, []byte("b"), []byte("c")), bounded(1, []byte("a"), []byte("x")),
 		bounded(2, []byte("d"), []byte("e"))})
-	if last := tree.Last(); string(last) != "x" {
-		t.Errorf("the last key is %q, want x", last)
-	}
+	must.Equal(t, string(tree.Last()), "x", "the last key")
 }

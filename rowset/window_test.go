@@ -58,9 +58,7 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 		for it.Next() {
 			b := it.Batch()
 			for i := range b.Len {
-				if got := binary.LittleEndian.Uint64(b.Columns[0].Cell(i)); got != uint64(at+i) {
-					t.Fatalf("%s: row %d is %d", c.name, at+i, got)
-				}
+				must.Equal(t, binary.LittleEndian.Uint64(b.Columns[0].Cell(i)), uint64(at+i), c.name, "row", at+i)
 				if len(b.Columns) > 1 && !bytes.Equal(b.Columns[1].Cell(i), in.Batch.Columns[1].Cell(at+i)) {
 					t.Fatalf("%s: row %d is wrong", c.name, at+i)
 				}
@@ -70,9 +68,8 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 			}
 			at, largest = at+b.Len, max(largest, b.Len)
 		}
-		if err := it.Close(); err != nil || at != rows {
-			t.Fatalf("%s: %d rows, %v", c.name, at, err)
-		}
+		must.Do(t, it.Close())
+		must.Equal(t, at, rows, c.name, "rows")
 		if largest > c.most || largest < c.most/2 {
 			t.Errorf("%s: windows of up to %d rows, want about %d", c.name, largest, c.most)
 		}

@@ -87,9 +87,8 @@ func TestRollingWriterRollsAtTheSize(t *testing.T) {
 	d := newDisk()
 	next := uint64(30)
 	w := NewRollingWriter(d, s, func() uint64 { next++; return next - 1 }, target)
-	if err := w.Append(&change.Rows{Batch: batch.New(s.Columns, 0)}); err != nil || next != 30 {
-		t.Fatalf("no rows: %v, next rowset %d", err, next)
-	}
+	must.Do(t, w.Append(&change.Rows{Batch: batch.New(s.Columns, 0)}))
+	must.Equal(t, next, 30, "next rowset")
 	var keys [][]byte
 	var largest int64 // of one Append, about
 	for i := 0; i < 3000; {
@@ -137,9 +136,7 @@ func TestRollingWriterRollsAtTheSize(t *testing.T) {
 		}
 		set.Unref()
 	}
-	if at != len(keys) {
-		t.Errorf("%d rows, want %d", at, len(keys))
-	}
+	must.Equal(t, at, len(keys), "rows")
 }
 
 func TestRollingWriterWithoutRowsMakesNothing(t *testing.T) {
@@ -195,9 +192,7 @@ func TestWriterReturnsNoSpaceErrors(t *testing.T) {
 		if err == nil {
 			_, err = out.Finish()
 		}
-		if !errors.Is(err, errFull) {
-			t.Fatalf("%d bytes of %d: %v", left, written, err)
-		}
+		must.Fail(t, err, errFull, left, "bytes of", written)
 	}
 }
 
@@ -241,9 +236,8 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 			m := &w.rows[i]
 			old, live := m.at(m.before(snap))
 			cells, there, err := set.Get(bloom.MakeProbe(m.key), snap, all, nil)
-			if err != nil || there != live {
-				t.Fatalf("row %d at %d: %t, %v", i, snap, there, err)
-			}
+			must.Do(t, err)
+			must.Equal(t, there, live, "row", i, "at", snap)
 			if !live {
 				continue
 			}
@@ -281,16 +275,13 @@ func TestOpenRefusesMissingBaseColumn(t *testing.T) {
 		{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "new", Type: schema.Int32}},
 		{{ID: 3, Name: "new", Type: schema.Int32}, {ID: 1, Name: "k", Type: schema.Int32}},
 	} {
-		if _, err := Open(mustSchema(columns, 1), w.set.Metadata(),
-			Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%v: error %v", columns, err)
-		}
+		must.Fail(t, must.Err(Open(mustSchema(columns, 1), w.set.Metadata(),
+			Options{Blocks: w.disk})), fault.ErrCorrupt, columns)
 	}
 	compound := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
 		{ID: 2, Name: "v", Type: schema.Int32}}, 2)
-	if _, err := Open(compound, w.set.Metadata(), Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("without a key index: error %v", err)
-	}
+	must.Fail(t, must.Err(Open(compound, w.set.Metadata(), Options{Blocks: w.disk})), fault.ErrCorrupt,
+		"without a key index")
 }
 
 func TestFileRefusesAnotherColumnsFile(t *testing.T) {
@@ -307,21 +298,15 @@ func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 		set := must.Get(Open(mustSchema(columns, 1), w.set.Metadata(), Options{Blocks: w.disk}))(t)
 		before := w.disk.open.Load()
 		for range 3 {
-			if _, err := set.File(1); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("%s: error %v", name, err)
-			}
+			must.Fail(t, must.Err(set.File(1)), fault.ErrCorrupt, name)
 		}
-		if w.disk.open.Load() != before {
-			t.Errorf("%s: %d blocks stay open after failures", name, w.disk.open.Load()-before)
-		}
+		must.Equal(t, w.disk.open.Load(), before, name, w.disk.open.Load()-before, "blocks stay open after failures")
 		set.Unref()
 	}
 	short := *w.set.Metadata()
 	short.Rows--
 	set := must.Get(Open(w.schema, &short, Options{Blocks: w.disk}))(t)
-	if _, err := set.File(0); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("rows: error %v", err)
-	}
+	must.Fail(t, must.Err(set.File(0)), fault.ErrCorrupt, "rows")
 }
 
 func TestWriterRefusesMalformedBatches(t *testing.T) {
@@ -360,9 +345,7 @@ func TestWriterRefusesMalformedBatches(t *testing.T) {
 			if name == "arrays with a bad cell" {
 				want = fault.ErrCorrupt
 			}
-			if err := w.Append(rows); !errors.Is(err, want) {
-				t.Errorf("Append returned %v, want %v", err, want)
-			}
+			must.Fail(t, w.Append(rows), want, "Append")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -23,15 +24,9 @@ func TestOptions(t *testing.T) {
 		t.Errorf("no store: %v", err)
 	}
 	s, err := oribi.Open("/s", o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Run(ctx, "/s", "/out", o, nil); !errors.Is(err, ErrLocked) {
-		t.Errorf("a store with a writer: %v", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Fail(t, must.Err(Run(ctx, "/s", "/out", o, nil)), ErrLocked, "a store with a writer")
+	must.Do(t, s.Close())
 	done, all := int64(-1), int64(-1)
 	c, err := Run(ctx, "/s", "/out", o, nil, Progress(func(n, total int64) { done, all = n, total }))
 	if err != nil || c.UUID == "" || c.Bytes == 0 || done != all {
@@ -39,10 +34,6 @@ func TestOptions(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := Run(ended, "/s", "/other", o, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("after ctx ended: %v", err)
-	}
-	if _, err := mem.Stat("/other"); err == nil {
-		t.Error("after an error, there is an output")
-	}
+	must.Fail(t, must.Err(Run(ended, "/s", "/other", o, nil)), context.Canceled, "after ctx ended")
+	must.Refuse(t, must.Err(mem.Stat("/other")), "after an error, there is an output")
 }

@@ -54,9 +54,7 @@ func TestParallelReturnsAllRowsOnce(t *testing.T) {
 		}
 		compareRows(t, got, want)
 		for i, f := range opened() {
-			if f.closed != 1 {
-				t.Errorf("%d workers: part %d closed %d times", workers, i, f.closed)
-			}
+			must.Equal(t, f.closed, 1, workers, "workers: part", i, "calls of Close")
 		}
 	}
 }
@@ -74,9 +72,7 @@ func TestParallelClosedEarlyClosesOpenParts(t *testing.T) {
 			t.Fatal("closed:", err)
 		}
 		for i, f := range opened() {
-			if f.closed != 1 {
-				t.Errorf("after %d batches: part %d closed %d times", steps, i, f.closed)
-			}
+			must.Equal(t, f.closed, 1, "after", steps, "batches: part", i, "calls of Close")
 		}
 	}
 }
@@ -90,13 +86,9 @@ func TestParallelReturnsErrorOfPart(t *testing.T) {
 		it := Parallel(parts, 3)
 		for it.Next() {
 		}
-		if err := it.Close(); !errors.Is(err, errFake) {
-			t.Errorf("part %d: %v", failing, err)
-		}
+		must.Fail(t, it.Close(), errFake, "part", failing)
 		for i, f := range opened() {
-			if f.closed != 1 {
-				t.Errorf("part %d fails: part %d closed %d times", failing, i, f.closed)
-			}
+			must.Equal(t, f.closed, 1, "part", failing, "fails: part", i, "calls of Close")
 		}
 	}
 }
@@ -114,8 +106,6 @@ func TestParallelReturnsTheErrorOfAnOpener(t *testing.T) {
 		if p.Next() {
 			t.Error("a batch of an iterator that was not opened")
 		}
-		if err := p.Close(); !errors.Is(err, broken) {
-			t.Errorf("%d goroutines: %v", 1+n, err)
-		}
+		must.Fail(t, p.Close(), broken, 1+n, "goroutines")
 	}
 }

@@ -449,9 +449,7 @@ func TestNewRequestRefusesSchemaMismatch(t *testing.T) {
 		}
 		return batch.Not(batch.Test(p))
 	}
-	if _, err := NewRequest(Options{Schema: s, Columns: []int{2, 2}, Filter: test(0, schema.Int64, true)}); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(NewRequest(Options{Schema: s, Columns: []int{2, 2}, Filter: test(0, schema.Int64, true)})))
 	for name, o := range map[string]Options{
 		"no schema":              {},
 		"column":                 {Schema: s, Columns: []int{3}},
@@ -460,15 +458,11 @@ func TestNewRequestRefusesSchemaMismatch(t *testing.T) {
 		"predicate's type":       {Schema: s, Filter: test(0, schema.String, true)},
 		"predicate not prepared": {Schema: s, Filter: test(0, schema.Int64, false)},
 	} {
-		if _, err := NewRequest(o); !errors.Is(err, fault.ErrSchema) {
-			t.Errorf("%s: %v, want ErrSchema", name, err)
-		}
+		must.Fail(t, must.Err(NewRequest(o)), fault.ErrSchema, name)
 	}
 	for name, o := range map[string]Options{"limit": {Schema: s, Limit: -1},
 		"rows": {Schema: s, Rows: RowRange{From: 2, To: 1}}} {
-		if _, err := NewRequest(o); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		must.Refuse(t, must.Err(NewRequest(o)), name)
 	}
 }
 
@@ -490,9 +484,7 @@ func TestMergeContinuesMidBatch(t *testing.T) {
 	}
 	it := Merge(allColumns, []Iterator{a, b})
 	compareRows(t, read(t, it, true), want)
-	if err := it.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, it.Close())
 }
 
 // A part that Seek passes over is never opened, and an error of its Open ends the merge.
@@ -512,9 +504,7 @@ func TestMergeSkipsAndFailsToOpenParts(t *testing.T) {
 		it := Merge(r, nil, broken, skipped, part(10, 16, func() (Iterator, error) { return f, nil }))
 		must.Do(t, it.Seek(want[0].key))
 		compareRows(t, read(t, it, true), want)
-		if err := it.Close(); !errors.Is(err, errFake) {
-			t.Errorf("descending %t: %v, want the error of the last part", r.Descending(), err)
-		}
+		must.Fail(t, it.Close(), errFake, "descending", r.Descending(), "the error of the last part")
 		checkClosed(t, []*fake{f}, 1)
 	}
 }
@@ -600,9 +590,8 @@ func TestMergeOfOneInputReturnsIt(t *testing.T) {
 	fakes, want := deal(seedtest.Rand(t), 1, 20, 3)
 	it := Merge(allColumns, iterators(fakes))
 	compareRows(t, read(t, it, true), want)
-	if it.Close(); fakes[0].closed != 1 {
-		t.Errorf("closed %d times", fakes[0].closed)
-	}
+	it.Close()
+	must.Equal(t, fakes[0].closed, 1, "calls of Close")
 }
 
 // concatOf chains the fakes and counts those created in made.
@@ -628,9 +617,8 @@ func TestConcatChains(t *testing.T) {
 		made := 0
 		it := concatOf(fakes, &made)
 		compareRows(t, read(t, it, true), want)
-		if err := it.Close(); err != nil || made != len(fakes) {
-			t.Fatalf("%v, %d of %d made", err, made, len(fakes))
-		}
+		must.Do(t, it.Close())
+		must.Equal(t, made, len(fakes))
 		checkClosed(t, fakes, 1)
 	}
 }
@@ -644,9 +632,7 @@ func TestConcatOpensInputsLazily(t *testing.T) {
 	}
 	made := 0
 	it := concatOf(fakes, &made)
-	if made != 0 {
-		t.Fatal("an iterator was created before the first call of Next")
-	}
+	must.Equal(t, made, 0, "an iterator was created before the first call of Next")
 	for i := range 2 {
 		if !it.Next() || made != i+1 || i > 0 && fakes[i-1].closed != 1 {
 			t.Fatalf("step %d: %d made, the one before closed %d times", i, made, fakes[0].closed)
@@ -760,9 +746,8 @@ func TestBatchSizesEndAtTheLimit(t *testing.T) {
 		{Options{Limit: 5000}, 5000, 4096},
 		{Options{Limit: 5000, Filter: batch.Test(p)}, 4096, 4096},
 	} {
-		if got := request(c.o).LimitRows(4096, c.returned); got != c.want {
-			t.Errorf("limit %d after %d rows: %d rows, want %d", c.o.Limit, c.returned, got, c.want)
-		}
+		must.Equal(t, request(c.o).LimitRows(4096, c.returned), c.want,
+			"limit", c.o.Limit, "after", c.returned, "rows")
 	}
 }
 
@@ -784,9 +769,7 @@ func TestBatchSizesGrow(t *testing.T) {
 	} {
 		n := request(c.o).FirstRows()
 		for i, want := range c.want {
-			if n != want {
-				t.Errorf("%+v: batch %d has %d rows, want %d", c.o, i, n, want)
-			}
+			must.Equal(t, n, want, c.o, "batch", i, "rows")
 			n = NextRows(n)
 		}
 	}
@@ -833,7 +816,6 @@ func TestMergeOfLongStringsReturnsShortBatches(t *testing.T) {
 		}
 		at += b.Len
 	}
-	if err := it.Close(); err != nil || at != rows {
-		t.Errorf("%d rows, %v", at, err)
-	}
+	must.Do(t, it.Close())
+	must.Equal(t, at, rows, "rows")
 }

@@ -3,7 +3,6 @@ package schema
 import (
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -37,9 +36,7 @@ func TestArrayCellsMatchWorkedExamples(t *testing.T) {
 	} {
 		want := unhex(t, test.want)
 		got := AppendArray([]byte("before"), test.element, test.elements)[6:]
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s: got % x, want % x", test.name, got, want)
-		}
+		must.Equal(t, got, want, test.name)
 		elements, err := ArrayElements(nil, test.element, want)
 		if err != nil || !sameElements(elements, test.elements) || ArrayLen(want) != len(test.elements) {
 			t.Errorf("%s: read as %x, %v", test.name, elements, err)
@@ -82,9 +79,7 @@ func TestArrayElementsRefusesNonCanonicalCells(t *testing.T) {
 		{"65535 elements in no bytes", String, "ff ff"},
 	} {
 		cell := unhex(t, test.cell)
-		if err := CheckArray(test.element, cell); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", test.name, err)
-		}
+		must.Fail(t, CheckArray(test.element, cell), fault.ErrCorrupt, test.name)
 		if elements, err := ArrayElements(nil, test.element, cell); err == nil || elements != nil {
 			t.Errorf("%s: read as %x, %v", test.name, elements, err)
 		}
@@ -108,9 +103,7 @@ func FuzzArrayCellRoundTrip(f *testing.F) {
 		element := kinds[int(kind)%len(kinds)]
 		elements, err := ArrayElements(nil, element, cell)
 		if err != nil {
-			if !errors.Is(err, fault.ErrCorrupt) {
-				t.Fatal(err)
-			}
+			must.Fail(t, err, fault.ErrCorrupt)
 			return
 		}
 		if got := AppendArray(nil, element, elements); !bytes.Equal(got, cell) {
@@ -121,7 +114,5 @@ func FuzzArrayCellRoundTrip(f *testing.F) {
 
 func TestUnsetRequiredArrayIsWellFormed(t *testing.T) {
 	c := Column{Name: "a", Type: Array, Element: String}
-	if err := CheckArray(c.Element, c.Unset()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, CheckArray(c.Element, c.Unset()))
 }

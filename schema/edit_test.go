@@ -78,9 +78,7 @@ func TestEditorKeepsColumnIDs(t *testing.T) {
 		if describe(got) != c.want || e.NextID != c.next || got.Keys != 2 {
 			t.Errorf("%s: got %s, next %d", c.name, describe(got), e.NextID)
 		}
-		if describe(s) != "3:k 4:l 7:a 5:b=new/old" {
-			t.Errorf("%s: the original schema changed to %s", c.name, describe(s))
-		}
+		must.Equal(t, describe(s), "3:k 4:l 7:a 5:b=new/old", c.name, "the original schema")
 	}
 }
 
@@ -148,18 +146,12 @@ func TestEditorRefusesInvalidAlterations(t *testing.T) {
 	for _, c := range cases {
 		s := editable(t)
 		e := s.Edit(9)
-		if err := c.edit(e); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
-		if describe(s) != "3:k 4:l 7:a 5:b=new/old" {
-			t.Errorf("%s: the original schema changed to %s", c.name, describe(s))
-		}
+		must.Fail(t, c.edit(e), c.want, c.name)
+		must.Equal(t, describe(s), "3:k 4:l 7:a 5:b=new/old", c.name, "the original schema")
 	}
 	e := editable(t).Edit(9)
 	for i := range MaxColumns {
 		must.Do(t, e.Add(Column{Name: fmt.Sprint("c", i), Type: Bool, Nullable: true}))
 	}
-	if _, err := e.Schema(); !errors.Is(err, fault.ErrSchema) {
-		t.Errorf("%d columns: %v", MaxColumns+4, err)
-	}
+	must.Fail(t, must.Err(e.Schema()), fault.ErrSchema, MaxColumns+4, "columns")
 }

@@ -140,9 +140,7 @@ func TestNewAcceptsLimits(t *testing.T) {
 		if name == "all are key" {
 			keys = len(columns)
 		}
-		if _, err := New(columns, keys); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, must.Err(New(columns, keys)), name)
 	}
 }
 
@@ -155,9 +153,7 @@ func TestIndexByNameAndID(t *testing.T) {
 	if s.IndexID(12) != 0 || s.IndexID(3) != 1 || s.IndexID(0) != -1 {
 		t.Errorf("by id: 12 %d, 3 %d, 0 %d", s.IndexID(12), s.IndexID(3), s.IndexID(0))
 	}
-	if got, err := s.Project([]string{"b", "a", "b"}); err != nil || fmt.Sprint(got) != "[1 0 1]" {
-		t.Errorf("projection %v, %v", got, err)
-	}
+	must.Equal(t, fmt.Sprint(must.Get(s.Project([]string{"b", "a", "b"}))(t)), "[1 0 1]", "projection")
 	if _, err := s.Project([]string{"a", "nowhere"}); !errors.Is(err, fault.ErrNoColumn) ||
 		!strings.Contains(err.Error(), `"nowhere"`) {
 		t.Errorf("projection of a missing column: %v", err)
@@ -176,10 +172,6 @@ func TestNewNumbersColumnsWithoutIDs(t *testing.T) {
 	}
 	columns[0].Name = "changed"
 	columns[0].ID = 5
-	if s.Columns[0].Name != "c0" {
-		t.Error("the schema changes with the caller's list")
-	}
-	if s, err = New(columns, 1); err == nil {
-		t.Errorf("ids 5, 0, 0 were taken: %v", s.Columns)
-	}
+	must.Equal(t, s.Columns[0].Name, "c0", "the schema changes with the caller's list")
+	must.Refuse(t, must.Err(New(columns, 1)), "ids 5, 0, 0 were taken")
 }

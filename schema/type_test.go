@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // The table of tablet spec §2.1: name, number, physical type, bytes of a cell, whether keys may
@@ -69,9 +70,7 @@ func TestEncodingAllowed(t *testing.T) {
 		case "BOOL":
 			def, also = "RLE", "PLAIN_ENCODING"
 		}
-		if got := Auto.Resolve(typ.number).String(); got != def {
-			t.Errorf("%s: default %s, want %s", typ.name, got, def)
-		}
+		must.Equal(t, Auto.Resolve(typ.number).String(), def, typ.name, "default")
 		if !Auto.Allowed(typ.number) {
 			t.Errorf("%s: the default is not allowed", typ.name)
 		}
@@ -79,9 +78,7 @@ func TestEncodingAllowed(t *testing.T) {
 			if want := e.String() == def || strings.Contains(also, e.String()); e.Allowed(typ.number) != want {
 				t.Errorf("%s: %s allowed %t, want %t", typ.name, e, !want, want)
 			}
-			if e.Resolve(typ.number) != e {
-				t.Errorf("%s: %s is resolved to another encoding", typ.name, e)
-			}
+			must.Equal(t, e.Resolve(typ.number), e, typ.name, e, "is resolved to another encoding")
 		}
 	}
 	if Encoding(3).Allowed(Int32) || Encoding(999).Allowed(Int32) {
@@ -116,12 +113,8 @@ func TestDefaultCompressionByType(t *testing.T) {
 		if typ.physical == "BINARY" {
 			want = LZ4
 		}
-		if got := DefaultCompression.Resolve(typ.number); got != want {
-			t.Errorf("%s: %s, want %s", typ.name, got, want)
-		}
-		if got := Zlib.Resolve(typ.number); got != Zlib {
-			t.Errorf("%s: ZLIB is resolved to %s", typ.name, got)
-		}
+		must.Equal(t, DefaultCompression.Resolve(typ.number), want, typ.name)
+		must.Equal(t, Zlib.Resolve(typ.number), Zlib, typ.name, "ZLIB is resolved to")
 	}
 }
 
@@ -153,13 +146,9 @@ func TestTypeNamesRoundTrip(t *testing.T) {
 			c.Precision != want.Precision || c.Scale != want.Scale {
 			t.Errorf("%s is read as %+v", name, c)
 		}
-		if got := c.TypeName(); got != name {
-			t.Errorf("%s is written as %s", name, got)
-		}
+		must.Equal(t, c.TypeName(), name, name, "is written as")
 		c.Name = "c"
-		if _, err := New([]Column{{Name: "key", Type: Int8, ID: 1}, c}, 1); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, must.Err(New([]Column{{Name: "key", Type: Int8, ID: 1}, c}, 1)), name)
 	}
 }
 
@@ -185,9 +174,7 @@ func TestParseTypeNameRefusesUnknownNames(t *testing.T) {
 		c := Column{Name: "c", ID: 1}
 		if err := c.ParseTypeName(name); err == nil {
 			_, err = New([]Column{{Name: "key", Type: Int8}, c}, 1)
-			if !errors.Is(err, fault.ErrSchema) {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.Fail(t, err, fault.ErrSchema, name)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -35,9 +36,7 @@ func TestAllocationsKeepTheirBytes(t *testing.T) {
 			t.Fatalf("piece of %d: ref %x, %d of %d bytes", n, ref, len(b), cap(b))
 		}
 		for i := range b {
-			if b[i] != 0 {
-				t.Fatal("a new piece is not zero")
-			}
+			must.Equal(t, b[i], 0, "a new piece is not zero")
 			b[i] = byte(r.Uint32())
 		}
 		pieces = append(pieces, piece{ref, bytes.Clone(b)})
@@ -58,19 +57,14 @@ func TestAllocationsKeepTheirBytes(t *testing.T) {
 	}
 	a.Release()
 	a.Release()
-	if reported != 0 {
-		t.Errorf("%d bytes were not released", reported)
-	}
-	if got := a.Bytes(pieces[0].ref)[:len(pieces[0].want)]; !bytes.Equal(got, pieces[0].want) {
-		t.Error("a reader lost its bytes on Release")
-	}
+	must.Equal(t, reported, 0, "bytes were not released")
+	must.Equal(t, a.Bytes(pieces[0].ref)[:len(pieces[0].want)], pieces[0].want,
+		"a reader lost its bytes on Release")
 }
 
 func TestSmallArenaIsSmall(t *testing.T) {
 	a := New(nil)
-	if a.Size() != 0 {
-		t.Errorf("an empty arena has %d bytes", a.Size())
-	}
+	must.Equal(t, a.Size(), 0, "bytes of an empty arena")
 	a.Alloc(10)
 	if a.Size() > 8<<10 {
 		t.Errorf("an arena of 10 bytes has %d", a.Size())

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Records are read from any position, across chunks; grow is called on every allocation and on
@@ -31,14 +33,11 @@ func TestJournalKeepsRecordOrder(t *testing.T) {
 				t.Errorf("%d records, from %d: got %v", n, from, got)
 			}
 		}
-		if chunks := int64(n+journalChunk-1) / journalChunk; grown != chunks*journalChunk*8 {
-			t.Errorf("%d records: grow was called with %d bytes", n, grown)
-		}
+		must.Equal(t, grown, int64(n+journalChunk-1)/journalChunk*journalChunk*8,
+			n, "records: bytes reported")
 		j.Release()
 		j.Release()
-		if grown != 0 {
-			t.Errorf("%d records: %d bytes were not released", n, grown)
-		}
+		must.Equal(t, grown, 0, n, "records: bytes not released")
 	}
 }
 
@@ -59,9 +58,7 @@ func TestJournalIsSafeForConcurrentUse(t *testing.T) {
 	for at := 0; at < 3*each; {
 		some := j.Next(at)
 		for _, rec := range some {
-			if rec[1] != next[rec[0]] {
-				t.Fatalf("record %v, want number %d of that goroutine", rec, next[rec[0]])
-			}
+			must.Equal(t, rec[1], next[rec[0]], "record", rec, "number", next[rec[0]], "of that goroutine")
 			next[rec[0]]++
 		}
 		at += len(some)

@@ -3,6 +3,8 @@ package budget
 import (
 	"sync"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestBudgetCountsByKindAndInAll(t *testing.T) {
@@ -64,11 +66,7 @@ func TestCountsAreExactUnderConcurrency(t *testing.T) {
 	}
 	wg.Wait()
 	for k := range Kinds {
-		if got := b.UsedBy(k); got != 4000 {
-			t.Errorf("%v: %d, want 4000", k, got)
-		}
+		must.Equal(t, b.UsedBy(k), 4000, k)
 	}
-	if got := b.Used(); got != 4000*int64(Kinds) {
-		t.Errorf("used %d", got)
-	}
+	must.Equal(t, b.Used(), 4000*int64(Kinds), "used")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -35,9 +36,7 @@ func TestGateBoundsConcurrentOperations(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := g.Used(); n != 0 {
-		t.Errorf("%d bytes at the end", n)
-	}
+	must.Equal(t, g.Used(), 0, "bytes at the end")
 }
 
 // Small operations do not overtake a large operation that came before them. Bytes that are added
@@ -72,7 +71,5 @@ func TestGateKeepsTheOrder(t *testing.T) {
 	none.Acquire(1)
 	none.Add(1)
 	none.Release(2)
-	if none.Used() != 0 {
-		t.Error("a nil gate counts")
-	}
+	must.Equal(t, none.Used(), 0, "a nil gate counts")
 }

@@ -1,7 +1,6 @@
 package cell
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -89,19 +88,12 @@ func TestJSONAndTextOfEveryType(t *testing.T) {
 			t.Errorf("%s %s: got cell %x, %v, want %s", c.typeName, c.in, got, err, c.cell)
 			continue
 		}
-		if s := string(celltext.AppendJSON(nil, col, got)); s != c.json {
-			t.Errorf("%s %s: prints as %s, want %s", c.typeName, c.in, s, c.json)
-		}
-		if s := string(celltext.AppendText(nil, col, got)); s != c.text {
-			t.Errorf("%s %s: text %q, want %q", c.typeName, c.in, s, c.text)
-		}
-		if field, err := FromField([]byte{}, col, []byte(c.text)); err != nil || !bytes.Equal(field, got) {
-			t.Errorf("%s %q: parsed as a field: %x, %v, want %x", c.typeName, c.text, field, err, got)
-		}
+		must.Equal(t, string(celltext.AppendJSON(nil, col, got)), c.json, c.typeName, c.in, "prints as")
+		must.Equal(t, string(celltext.AppendText(nil, col, got)), c.text, c.typeName, c.in, "text")
+		must.Equal(t, must.Get(FromField([]byte{}, col, []byte(c.text)))(t), got,
+			c.typeName, c.text, "parsed as a field")
 	}
-	if s := string(celltext.AppendJSON(nil, column(t, "date"), nil)); s != "null" {
-		t.Errorf("NULL prints as %s", s)
-	}
+	must.Equal(t, string(celltext.AppendJSON(nil, column(t, "date"), nil)), "null", "NULL prints as")
 }
 
 func TestFromJSONRefusesUnrepresentableValues(t *testing.T) {
@@ -225,9 +217,8 @@ func TestFloatsPrintAsEncodingJSONDoes(t *testing.T) {
 			}
 			col := column(t, typeName)
 			value, err := FromJSON([]byte{}, col, want)
-			if got := string(celltext.AppendJSON(nil, col, value)); err != nil || got != string(want) {
-				t.Fatalf("%v prints as %s, %v, want %s", v, got, err, want)
-			}
+			must.Do(t, err)
+			must.Equal(t, string(celltext.AppendJSON(nil, col, value)), string(want), v, "prints as")
 		}
 	}
 }
@@ -239,9 +230,7 @@ func FuzzQuotedStringsReadBack(f *testing.F) {
 		if err := jsonin.Check(value); err != nil {
 			return // s is not valid UTF-8
 		}
-		if got := string(jsonin.String(value)); got != s {
-			t.Fatalf("%q became %q", s, got)
-		}
+		must.Equal(t, string(jsonin.String(value)), s, s, "became")
 	})
 }
 

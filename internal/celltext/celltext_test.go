@@ -1,12 +1,12 @@
 package celltext
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math"
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -16,15 +16,12 @@ func TestDatesAgreeWithPackageTime(t *testing.T) {
 	var got, want []byte // reused: there are millions of days
 	for days := int64(minPlainDate - 1000); days <= maxPlainDate+1000; days++ {
 		want = time.Unix(days*secondsPerDay, 0).UTC().AppendFormat(want[:0], time.DateOnly)
-		if got = appendDate(got[:0], days); !bytes.Equal(got, want) {
-			t.Fatalf("day %d: %s, want %s", days, got, want)
-		}
+		got = appendDate(got[:0], days)
+		must.Equal(t, got, want, "day", days)
 	}
 	for _, days := range []int64{math.MinInt32, math.MaxInt32} {
-		if got, want := string(appendDate(nil, days)),
-			time.Unix(days*secondsPerDay, 0).UTC().Format(time.DateOnly); got != want {
-			t.Errorf("day %d: %s, want %s", days, got, want)
-		}
+		must.Equal(t, string(appendDate(nil, days)), time.Unix(days*secondsPerDay, 0).UTC().Format(time.DateOnly),
+			"day", days)
 	}
 }
 
@@ -63,9 +60,7 @@ func TestTimestampsAreRFC3339InPlainText(t *testing.T) {
 			string(AppendText(nil, column, cell)); json != c.json || text != c.text {
 			t.Errorf("%d: got %s, %s, want %s, %s", c.micros, json, text, c.json, c.text)
 		}
-		if back, err := FromField(nil, column, []byte(c.text)); err != nil || !bytes.Equal(back, cell) {
-			t.Errorf("%s is parsed as %x, %v, want %x", c.text, back, err, cell)
-		}
+		must.Equal(t, must.Get(FromField(nil, column, []byte(c.text)))(t), cell, c.text, "is parsed as")
 	}
 }
 
@@ -79,9 +74,8 @@ func TestParseTimeAcceptsDocumentedForms(t *testing.T) {
 		"2023-11-14T22:13:20.1000000Z": 1_700_000_000_100_000, "-5": -5,
 	} {
 		cell, err := FromField(nil, column, []byte(text))
-		if got := int64(binary.LittleEndian.Uint64(append(cell, make([]byte, 8)...))); err != nil || got != want {
-			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
-		}
+		must.Do(t, err)
+		must.Equal(t, int64(binary.LittleEndian.Uint64(append(cell, make([]byte, 8)...))), want, text)
 	}
 	for _, text := range []string{"2023-11-14", "2023-11-14T22:13", "2023-02-30T00:00:00Z",
 		"2023-11-14T24:00:00Z", "2023-11-14T22:13:60Z", "2023-11-14T22:13:20.0000001Z",

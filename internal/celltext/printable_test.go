@@ -1,6 +1,10 @@
 package celltext
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
+)
 
 func TestPrintableEscapesControlCharacters(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
@@ -11,8 +15,6 @@ func TestPrintableEscapesControlCharacters(t *testing.T) {
 		{"a\nb\tc\r", `a\nb\tc\r`}, {"bad \xff\xc3", `bad \xff\xc3`}, {"\ufffd", "\ufffd"},
 		{"\U000e0041", `\U000e0041`},
 	} {
-		if got := Printable(c.text); got != c.want {
-			t.Errorf("%q: got %s, want %s", c.text, got, c.want)
-		}
+		must.Equal(t, Printable(c.text), c.want, c.text)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func count(n int) string {
@@ -40,9 +42,7 @@ func TestHash64Examples(t *testing.T) {
 		{"beta", 0x436a1bac99da38c5},
 		{"gamma", 0x8fc4a6de230f79eb},
 	} {
-		if got := Hash64([]byte(c.in)); got != c.want {
-			t.Errorf("Hash64(%q) = %016x, want %016x", c.in, got, c.want)
-		}
+		must.Equal(t, Hash64([]byte(c.in)), c.want, "Hash64", c.in)
 	}
 }
 
@@ -69,9 +69,7 @@ func TestHash64ReadsOnlyItsInput(t *testing.T) {
 		for i := n; i < len(b); i++ {
 			b[i] = ^b[i]
 		}
-		if Hash64(b[:n]) != h {
-			t.Errorf("length %d: bytes after the input take part", n)
-		}
+		must.Equal(t, Hash64(b[:n]), h, "length", n, "bytes after the input take part")
 	}
 }
 

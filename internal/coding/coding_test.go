@@ -34,9 +34,7 @@ func TestUvarintExamples(t *testing.T) {
 		{math.MaxUint64, "ff ff ff ff ff ff ff ff ff 01"},
 	} {
 		want := fromHex(t, c.b)
-		if got := AppendUvarint64(nil, c.v); !bytes.Equal(got, want) {
-			t.Errorf("AppendUvarint64(%d) = %x, want %x", c.v, got, want)
-		}
+		must.Equal(t, AppendUvarint64(nil, c.v), want, "AppendUvarint64", c.v)
 		if v, n, ok := Uvarint64(want); v != c.v || n != len(want) || !ok {
 			t.Errorf("Uvarint64(%x) = %d, %d, %v", want, v, n, ok)
 		}
@@ -79,12 +77,8 @@ func TestUvarintAgreesWithStandardLibrary(t *testing.T) {
 	for range 10000 {
 		v := spread(r)
 		want := binary.AppendUvarint(nil, v)
-		if got := AppendUvarint64(nil, v); !bytes.Equal(got, want) {
-			t.Fatalf("%d: %x, want %x", v, got, want)
-		}
-		if got := AppendUvarint32(nil, uint32(v)); !bytes.Equal(got, binary.AppendUvarint(nil, uint64(uint32(v)))) {
-			t.Fatalf("%d: %x", uint32(v), got)
-		}
+		must.Equal(t, AppendUvarint64(nil, v), want, v)
+		must.Equal(t, AppendUvarint32(nil, uint32(v)), binary.AppendUvarint(nil, uint64(uint32(v))), uint32(v))
 		garbage := make([]byte, r.IntN(12))
 		for i := range garbage {
 			garbage[i] = byte(r.Uint32()) | byte(r.IntN(2))<<7
@@ -108,9 +102,7 @@ func TestGroupVarintExamples(t *testing.T) {
 		{[4]uint32{70000, 1 << 24, 255, 256}, "b1 70 11 01 00 00 00 01 ff 00 01"},
 	} {
 		want := fromHex(t, c.b)
-		if got := AppendGroupVarint(nil, c.v[0], c.v[1], c.v[2], c.v[3]); !bytes.Equal(got, want) {
-			t.Errorf("AppendGroupVarint(%v) = %x, want %x", c.v, got, want)
-		}
+		must.Equal(t, AppendGroupVarint(nil, c.v[0], c.v[1], c.v[2], c.v[3]), want, "AppendGroupVarint", c.v)
 		if v, n, ok := GroupVarint(want); v != c.v || n != len(want) || !ok {
 			t.Errorf("GroupVarint(%x) = %v, %d, %v", want, v, n, ok)
 		}
@@ -126,9 +118,7 @@ func TestGroupVarintSequenceExamples(t *testing.T) {
 		{[]uint32{12, 17, 23}, "00 0c 11 17 00"},
 		{[]uint32{12, 300, 70000, 5, 6}, "18 0c 2c 01 70 11 01 05 00 06 00 00 00"},
 	} {
-		if got := AppendGroupVarintSeq(nil, c.v); !bytes.Equal(got, fromHex(t, c.b)) {
-			t.Errorf("AppendGroupVarintSeq(%v) = %x, want %s", c.v, got, c.b)
-		}
+		must.Equal(t, AppendGroupVarintSeq(nil, c.v), fromHex(t, c.b), "AppendGroupVarintSeq", c.v)
 	}
 }
 
@@ -161,9 +151,7 @@ func TestOrderedUvarintExamples(t *testing.T) {
 		{1 << 56, "ff 01 00 00 00 00 00 00 00"}, {math.MaxUint64, "ff ff ff ff ff ff ff ff ff"},
 	} {
 		want := fromHex(t, c.b)
-		if got := AppendOrderedUvarint(nil, c.v); !bytes.Equal(got, want) {
-			t.Errorf("AppendOrderedUvarint(%d) = %x, want %x", c.v, got, want)
-		}
+		must.Equal(t, AppendOrderedUvarint(nil, c.v), want, "AppendOrderedUvarint", c.v)
 		if v, n, ok := OrderedUvarint(want); v != c.v || n != len(want) || !ok {
 			t.Errorf("OrderedUvarint(%x) = %d, %d, %v", want, v, n, ok)
 		}
@@ -230,13 +218,10 @@ func TestCRC32CExamples(t *testing.T) {
 		{"", 0}, {"a", 0xc1d04330}, {"123456789", 0xe3069283}, {"abcdefgh", 0x0a9421b7},
 		{"kuducfl2\x00\x00\x00\x00", 0xd33a9402},
 	} {
-		if got := CRC32C([]byte(c.in)); got != c.want {
-			t.Errorf("CRC32C(%q) = %08x, want %08x", c.in, got, c.want)
-		}
+		must.Equal(t, CRC32C([]byte(c.in)), c.want, "CRC32C", c.in)
 		half := len(c.in) / 2
-		if got := UpdateCRC32C(CRC32C([]byte(c.in[:half])), []byte(c.in[half:])); got != c.want {
-			t.Errorf("CRC of the halves of %q = %08x, want %08x", c.in, got, c.want)
-		}
+		must.Equal(t, UpdateCRC32C(CRC32C([]byte(c.in[:half])), []byte(c.in[half:])), c.want,
+			"CRC of the halves of", c.in)
 	}
 }
 

@@ -53,10 +53,8 @@ func TestChangesAreFoundInReadSets(t *testing.T) {
 		after := mvcc.Timestamp(5 + rng.IntN(20))
 		want := false
 		for _, c := range all {
-			if got := reads.Contains(c.Table, c.Key); got != contains(c) {
-				t.Fatalf("contains table %d, key %q: %v, want %v (%q)", c.Table, c.Key, got, contains(c),
-					spans[c.Table])
-			}
+			must.Equal(t, reads.Contains(c.Table, c.Key), contains(c),
+				"contains table", c.Table, "key", c.Key, spans[c.Table])
 			want = want || c.Timestamp > after && contains(c)
 		}
 		if c, got := log.Since(after).In(&reads); got != want || got && (c.Timestamp <= after || !contains(c)) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestFieldsArePrintedWithTheirMeaning(t *testing.T) {
@@ -45,9 +47,7 @@ func TestLongFieldIsCutButNoChangeIsLost(t *testing.T) {
 	}
 	b := make([]byte, 4096)
 	before := print(b)
-	if n := strings.Count(before, "\n"); n != 9 {
-		t.Errorf("%d lines:\n%s", n, before)
-	}
+	must.Equal(t, strings.Count(before, "\n"), 9, "lines", before)
 	if !strings.Contains(before, "64      … 4032 bytes more, crc ") {
 		t.Errorf("no word of the rest:\n%s", before)
 	}
@@ -91,7 +91,5 @@ func TestFirstErrorIsKept(t *testing.T) {
 func TestWholeWriterPrintsEveryByte(t *testing.T) {
 	var out strings.Builder
 	NewWhole(&out).Field(0, bytes.Repeat([]byte{7}, 4096), "bitmap")
-	if n := strings.Count(out.String(), " 07"); n != 4096 {
-		t.Errorf("%d bytes of 4096 are printed", n)
-	}
+	must.Equal(t, strings.Count(out.String(), " 07"), 4096, "bytes of 4096 are printed")
 }

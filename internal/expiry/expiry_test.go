@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -33,9 +34,7 @@ func TestExpiryHasNoOverflow(t *testing.T) {
 		if !ok {
 			t.Fatal("no rule")
 		}
-		if got := test.Expired(cellOf(c)); got != want {
-			t.Fatalf("%d + %d at %v: %v, want %v", c, age, ts, got, want)
-		}
+		must.Equal(t, test.Expired(cellOf(c)), want, c, age, "at", ts)
 		if got := rule.Expiry(cellOf(c)) <= ts; got != want && ts <= mvcc.Last {
 			t.Fatalf("%d + %d at %v: expires at %v, want %v", c, age, ts, rule.Expiry(cellOf(c)), want)
 		}

@@ -146,9 +146,7 @@ func TestAddRefusesTooManyEqualHashes(t *testing.T) {
 			t.Fatalf("row %d is missing", row)
 		}
 	}
-	if row != maxProbes*bucketSlots {
-		t.Errorf("%d rows with one hash", row)
-	}
+	must.Equal(t, row, maxProbes*bucketSlots, "rows with one hash")
 	if len(found(d, 42)) != int(row) || len(found(d, 43)) != 0 {
 		t.Error("a search returns other rows")
 	}
@@ -159,26 +157,21 @@ func TestReadRefusesDamage(t *testing.T) {
 	_, src := made(t, randomHashes(r, 40), 16)
 	for bit := range 8 * len(src.Bytes) {
 		src.Bytes[bit/8] ^= 1 << (bit % 8)
-		if _, err := Read(src, 40, bloomBlock); !errors.Is(err, fault.ErrCorrupt) {
-			t.Fatalf("bit %d: %v", bit, err)
-		}
+		must.Fail(t, must.Err(Read(src, 40, bloomBlock)), fault.ErrCorrupt, "bit", bit)
 		src.Bytes[bit/8] ^= 1 << (bit % 8)
 	}
 	whole := src.Bytes
 	for n := range whole {
 		src.Bytes = whole[:n]
-		if _, err := Read(src, 40, bloomBlock); !errors.Is(err, fault.ErrCorrupt) {
-			t.Fatalf("%d bytes: %v", n, err)
-		}
+		must.Fail(t, must.Err(Read(src, 40, bloomBlock)), fault.ErrCorrupt, n, "bytes")
 	}
 	src.Bytes = whole
 	for _, other := range []struct {
 		rows  int64
 		bloom block.ID
 	}{{0, bloomBlock}, {39, bloomBlock}, {41, bloomBlock}, {40, bloomBlock + 1}} {
-		if _, err := Read(src, other.rows, other.bloom); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("as of %d rows with the bloom file in block %d: %v", other.rows, other.bloom, err)
-		}
+		must.Fail(t, must.Err(Read(src, other.rows, other.bloom)), fault.ErrCorrupt,
+			"as of", other.rows, "rows with the bloom file in block", other.bloom)
 	}
 }
 
@@ -197,16 +190,13 @@ func TestReadAllocatesForTheRowsOnly(t *testing.T) {
 func TestDump(t *testing.T) {
 	hashes := []uint64{0x8000000000000abc}
 	_, src := made(t, hashes, MaxGroups)
-	if got, want := fmt.Sprintf("% x", src.Bytes[len(src.Bytes)-checksumLen:]), "d5 55 4b 59 31 68 bb fd"; got != want {
-		t.Errorf("checksum %s, the example says %s", got, want)
-	}
+	must.Equal(t, fmt.Sprintf("% x", src.Bytes[len(src.Bytes)-checksumLen:]), "d5 55 4b 59 31 68 bb fd",
+		"checksum of the example")
 	for range 17 {
 		hashes = append(hashes, 0xdef)
 	}
 	_, src = made(t, hashes, MaxGroups)
 	var b strings.Builder
 	must.Do(t, Dump(&b, src.Bytes))
-	if got := b.String(); got != golden {
-		t.Errorf("dump:\n%s", got)
-	}
+	must.Equal(t, b.String(), golden, "dump")
 }

@@ -15,9 +15,7 @@ import (
 
 func equal(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
-		t.Errorf("%s: %s, want %s", what, g, w)
-	}
+	must.Equal(t, fmt.Sprint(got), fmt.Sprint(want), what)
 }
 
 func testValues(t *testing.T, s Subject) {
@@ -51,9 +49,7 @@ func testEmptyKey(t *testing.T, s Subject) {
 	store := s.open(t)
 	err := store.Update(func(tx Tx) error { return tx.Put(nil, []byte("v")) })
 	if !s.EmptyKey {
-		if err == nil {
-			t.Error("the empty key was accepted")
-		}
+		must.Refuse(t, err, "the empty key was accepted")
 		return
 	}
 	must.Do(t, err)
@@ -71,9 +67,7 @@ func testUpdate(t *testing.T, s Subject) {
 		}
 		return errStop
 	})
-	if !errors.Is(err, errStop) {
-		t.Errorf("Update returns %v", err)
-	}
+	must.Fail(t, err, errStop, "Update")
 	equal(t, "after an error", latest(t, store, "a"), "1")
 	func() {
 		defer func() { equal(t, "the panic", recover(), "stop") }()
@@ -99,9 +93,7 @@ func testView(t *testing.T, s Subject) {
 		equal(t, "its read", get(t, tx, "a"), "1")
 		return errStop
 	})
-	if !errors.Is(err, errStop) {
-		t.Errorf("View returns %v", err)
-	}
+	must.Fail(t, err, errStop, "View")
 	equal(t, "afterwards", latest(t, store, "a"), "1")
 }
 
@@ -124,9 +116,7 @@ func testEnded(t *testing.T, s Subject) {
 	for _, end := range []func(Tx){Tx.Rollback, func(tx Tx) { tx.Commit() }} {
 		tx := begin(t, store, true)
 		end(tx)
-		if tx.Put([]byte("a"), []byte("1")) == nil {
-			t.Error("a transaction that has ended has written")
-		}
+		must.Refuse(t, tx.Put([]byte("a"), []byte("1")), "a transaction that has ended has written")
 	}
 	equal(t, "afterwards", latest(t, store, "a"), "-")
 }
@@ -227,21 +217,15 @@ func testConflicts(t *testing.T, s Subject) {
 	get(t, two, "b")
 	must.Do(t, errors.Join(one.Put([]byte("b"), []byte("2")), two.Put([]byte("a"), []byte("2"))))
 	must.Do(t, one.Commit())
-	if err := two.Commit(); !errors.Is(err, s.Conflict) {
-		t.Errorf("the second commit returns %v, want %v", err, s.Conflict)
-	}
+	must.Fail(t, two.Commit(), s.Conflict, "the second commit")
 	view(t, store, func(tx Tx) { equal(t, "afterwards", scan(t, tx, Range{}), "[a=1 b=2]") })
 
 	blind, reader := begin(t, store, true), begin(t, store, true)
 	get(t, reader, "b")
 	must.Do(t, blind.Put([]byte("b"), []byte("3")))
 	put(t, store, "b", "4")
-	if err := blind.Commit(); err != nil {
-		t.Errorf("a commit to keys that the transaction has not read returns %v", err)
-	}
-	if err := reader.Commit(); err != nil {
-		t.Errorf("a commit without writes returns %v", err)
-	}
+	must.Do(t, blind.Commit(), "a commit to keys that the transaction has not read")
+	must.Do(t, reader.Commit(), "a commit without writes")
 	equal(t, "the later commit wins", latest(t, store, "b"), "3")
 }
 

@@ -85,9 +85,7 @@ func (s Subject) open(t *testing.T) Store {
 	t.Helper()
 	store := s.Open(t)
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, store.Close())
 	})
 	return store
 }

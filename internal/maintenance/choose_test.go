@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -152,9 +153,8 @@ func TestFlushGainGrowsWithAge(t *testing.T) {
 		{1, 0, 10 * time.Minute, 1},
 		{200, 100, 30 * time.Minute, 1},
 	} {
-		if got := FlushGain(test.bytes, test.limit, test.age); got != test.want {
-			t.Errorf("%d of %d bytes after %v: %v, want %v", test.bytes, test.limit, test.age, got, test.want)
-		}
+		must.Equal(t, FlushGain(test.bytes, test.limit, test.age), test.want,
+			test.bytes, "of", test.limit, "bytes after", test.age)
 	}
 }
 

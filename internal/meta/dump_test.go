@@ -22,9 +22,7 @@ func TestDumpShowsEveryFieldOfARow(t *testing.T) {
   15      21 07 00 00 00 00 00 00  field 4, wire type 1
   23      00
 `
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
-	}
+	must.Equal(t, out.String(), want)
 	for _, key := range [][]byte{TableKey(3), RowSetKey(3, 1), {9}} {
 		if err := Dump(&out, key, []byte{0xff}); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%x: %v", key, err)

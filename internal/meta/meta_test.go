@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -40,9 +39,7 @@ func TestKeysMatchTheWorkedExample(t *testing.T) {
 		{RowSetKey(2, 17), "03 00 00 00 02 00 00 00 00 00 00 00 11", RowSetRow, 2, 17},
 	}
 	for _, c := range cases {
-		if !bytes.Equal(c.key, unhex(t, c.want)) {
-			t.Errorf("got %x, want %s", c.key, c.want)
-		}
+		must.Equal(t, c.key, unhex(t, c.want))
 		kind, table, id, err := ParseKey(c.key)
 		if err != nil || kind != c.kind || table != c.table || id != c.id {
 			t.Errorf("%x: %d %d %d %v", c.key, kind, table, id, err)
@@ -89,18 +86,13 @@ func TestArrayColumnsMatchKuduMessage(t *testing.T) {
 	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
 		{ID: 2, Name: "a", Type: schema.Array, Element: schema.Decimal32, Precision: 5, Scale: 2,
 			Nullable: true, ReadDefault: []byte{1, 0, 0}}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m := SchemaMessage(s)
 	got, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Columns[1])
-	if want := unhex(t, "08 02 12 01 61 18 15 20 00 28 01 32 03 01 00 00 40 00 48 00 50 00 5a 04 08 05 10 "+
-		"02 7a 04 0a 02 08 0f"); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("got  % x, %v\nwant % x", got, err, want)
-	}
-	if back, err := SchemaFromMessage(m); err != nil || !reflect.DeepEqual(back, s) {
-		t.Errorf("got %+v, %v", back, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, got, unhex(t, "08 02 12 01 61 18 15 20 00 28 01 32 03 01 00 00 40 00 48 00 50 00 5a 04 08 05 10 "+
+		"02 7a 04 0a 02 08 0f"))
+	must.Equal(t, must.Get(SchemaFromMessage(m))(t), s)
 	nested := func(n *kudupb.NestedDataTypePB, typ int32) error {
 		m := SchemaMessage(s)
 		m.Columns[1].NestedType, m.Columns[1].Type = n, proto.Int32(typ)
@@ -123,18 +115,14 @@ func TestArrayColumnsMatchKuduMessage(t *testing.T) {
 		"of strings":               {nested(array(proto.Int32(8)), 21), nil},
 		"array of int128":          {nested(array(proto.Int32(14)), 21), fault.ErrCorrupt},
 	} {
-		if !errors.Is(test.err, test.want) {
-			t.Errorf("%s: %v, want %v", name, test.err, test.want)
-		}
+		must.Fail(t, test.err, test.want, name)
 	}
 }
 
 func TestTableRowsRoundTrip(t *testing.T) {
 	want := exampleTable(t)
 	got := must.Get(DecodeTable(want.Encode()))(t)
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v\nwant %+v", got, want)
-	}
+	must.Equal(t, got, want)
 	if d := got.Schema.Columns[4].Default; d == nil {
 		t.Error("the empty string as a default became none")
 	}
@@ -143,13 +131,10 @@ func TestTableRowsRoundTrip(t *testing.T) {
 func TestStoreRowsRoundTrip(t *testing.T) {
 	want := Store{DefaultHistorySec: 604800, ClockHigh: mvcc.Timestamp(1) << 60, NextTable: 4, LogEnd: 1 << 40}
 	got, err := DecodeStore(want.Encode())
-	if err != nil || *got != want {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, *got, want, got)
 	bad := Store{DefaultHistorySec: -2}
-	if _, err := DecodeStore(bad.Encode()); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("retention −2: %v", err)
-	}
+	must.Fail(t, must.Err(DecodeStore(bad.Encode())), fault.ErrCorrupt, "retention −2")
 }
 
 func TestInvalidTableRowsAreRefused(t *testing.T) {
@@ -194,9 +179,7 @@ func TestInvalidTableRowsAreRefused(t *testing.T) {
 		m := message()
 		c.bend(m)
 		b := must.Get(proto.Marshal(m))(t)
-		if _, err := DecodeTable(b); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
+		must.Fail(t, must.Err(DecodeTable(b)), c.want, c.name)
 	}
 }
 
@@ -204,9 +187,7 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 	row := exampleTable(t).Encode()
 	with := append(append([]byte{}, row...), 0xf8, 0x07, 1) // field 127, varint 1
 	table := must.Get(DecodeTable(with))(t)
-	if !bytes.Equal(table.Encode(), row) {
-		t.Error("the unknown field came back")
-	}
+	must.Equal(t, table.Encode(), row, "the unknown field came back")
 }
 
 func TestDamagedRowsNeverPanic(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -62,9 +63,7 @@ func TestConcurrentRecordsAreAllCounted(t *testing.T) {
 	wg.Wait()
 	counts, sum := h.Load()
 	for i := range counts {
-		if counts[i] != want[i] {
-			t.Errorf("bucket %d: %d, want %d", i, counts[i], want[i])
-		}
+		must.Equal(t, counts[i], want[i], "bucket", i)
 	}
 	if sum != wantSum || c.Load() != goroutines*each*(each-1)/2 {
 		t.Errorf("sum %d, want %d; counter %d", sum, wantSum, c.Load())
@@ -77,9 +76,7 @@ func TestConcurrentRecordsAreAllCounted(t *testing.T) {
 
 func TestRecordingAllocatesNothing(t *testing.T) {
 	h, c := NewHistogram(), new(Counter)
-	if n := testing.AllocsPerRun(100, func() { h.Record(time.Millisecond); c.Add(1) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	must.Equal(t, testing.AllocsPerRun(100, func() { h.Record(time.Millisecond); c.Add(1) }), 0, "allocations")
 }
 
 func TestTextFormat(t *testing.T) {
@@ -111,18 +108,14 @@ func TestTextFormat(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("line %d: %s\nwant %s", i, got[i], want[i])
-		}
+		must.Equal(t, got[i], want[i], "line", i)
 	}
 	end := strings.Join(got[len(got)-5:], "\n")
-	if want := `h_seconds_bucket{sync="true",le="137.438953472"} 2
+	must.Equal(t, end, `h_seconds_bucket{sync="true",le="137.438953472"} 2
 h_seconds_bucket{sync="true",le="+Inf"} 3
 h_seconds_sum{sync="true"} 137.438953602
 h_seconds_count{sync="true"} 3
-`; end != want {
-		t.Errorf("%s\nwant %s", end, want)
-	}
+`)
 }
 
 func BenchmarkHistogram(b *testing.B) {

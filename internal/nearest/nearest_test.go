@@ -3,6 +3,8 @@ package nearest
 import (
 	"errors"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestNearest(t *testing.T) {
@@ -10,9 +12,7 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{"sacn": "scan", "scann": "scan", "cuont": "count",
 		"comapct": "compact", "desc": "describe",
 		"describ": "describe", "got": "get", "frob": "", "": "", "x": "", "drag": "", "dorp": "drop", "tcs": ""} {
-		if got := Of(word, names); got != want {
-			t.Errorf("%q: %q, want %q", word, got, want)
-		}
+		must.Equal(t, Of(word, names), want, word)
 	}
 	for _, c := range []struct {
 		a, b string
@@ -20,9 +20,7 @@ func TestNearest(t *testing.T) {
 	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "ab", 1},
 		{"abc", "xabc", 1}, {"abc", "axc", 1},
 		{"kitten", "sitting", 3}, {"tabel", "table", 1}} {
-		if got := typingErrors(c.a, c.b); got != c.want {
-			t.Errorf("%q to %q: %d, want %d", c.a, c.b, got, c.want)
-		}
+		must.Equal(t, typingErrors(c.a, c.b), c.want, c.a, "to", c.b)
 	}
 }
 
@@ -38,9 +36,7 @@ func TestHintsNameTheNearestOrList(t *testing.T) {
 		{"other", []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
 			`; there is "1", "2", "3", "4", "5", "6", "7", "8", …`},
 	} {
-		if got := Hint(c.word, c.names); got != c.want {
-			t.Errorf("%s of %q: got %s, want %s", c.word, c.names, got, c.want)
-		}
+		must.Equal(t, Hint(c.word, c.names), c.want, c.word, "of", c.names)
 	}
 }
 
@@ -50,7 +46,5 @@ func TestErrorComparesNamesOnlyForItsText(t *testing.T) {
 	if !errors.Is(err, missing) || asked != 0 {
 		t.Errorf("%d lists of names were made for errors.Is, which is %v", asked, errors.Is(err, missing))
 	}
-	if got, want := err.Error(), `no such table; did you mean "tree"?`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, err.Error(), `no such table; did you mean "tree"?`)
 }

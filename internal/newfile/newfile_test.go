@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/must"
@@ -19,9 +18,7 @@ func check(t *testing.T, dir string, want ...string) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if !slices.Equal(names, want) {
-		t.Errorf("files %q, want %q", names, want)
-	}
+	must.Equal(t, names, want, "files")
 }
 
 func create(t *testing.T, name, text string) *File {
@@ -36,24 +33,16 @@ func TestCommitNamesTheFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "rows.csv")
 	f := create(t, name, "a,b\n")
-	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("before Commit: %v", err)
-	}
+	must.Fail(t, must.Err(os.Stat(name)), fs.ErrNotExist, "before Commit")
 	must.Do(t, f.Commit())
 	check(t, dir, "rows.csv")
 	if text, err := os.ReadFile(name); string(text) != "a,b\n" {
 		t.Errorf("the file has %q: %v", text, err)
 	}
-	if err := f.Abort(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, f.Abort())
 	check(t, dir, "rows.csv")
-	if err := f.Commit(); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("second Commit: %v", err)
-	}
-	if _, err := f.Write(nil); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("Write after Commit: %v", err)
-	}
+	must.Fail(t, f.Commit(), fs.ErrClosed, "second Commit")
+	must.Fail(t, must.Err(f.Write(nil)), fs.ErrClosed, "Write after Commit")
 }
 
 func TestExistingNamesAreRefused(t *testing.T) {
@@ -61,29 +50,21 @@ func TestExistingNamesAreRefused(t *testing.T) {
 	name := filepath.Join(dir, "rows.csv")
 	late := create(t, name, "new")
 	must.Do(t, os.WriteFile(name, []byte("mine"), 0o600))
-	if _, err := Create(name); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("Create: %v", err)
-	}
-	if err := late.Commit(); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("Commit: %v", err)
-	}
+	must.Fail(t, must.Err(Create(name)), fs.ErrExist, "Create")
+	must.Fail(t, late.Commit(), fs.ErrExist, "Commit")
 	check(t, dir, "rows.csv")
 	if text, _ := os.ReadFile(name); string(text) != "mine" {
 		t.Errorf("the file was replaced: %q", text)
 	}
 	if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err == nil {
-		if _, err := Create(filepath.Join(dir, "link")); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("a symbolic link: %v", err)
-		}
+		must.Fail(t, must.Err(Create(filepath.Join(dir, "link"))), fs.ErrExist, "a symbolic link")
 	}
 }
 
 func TestFailedAndAbortedFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "rows.csv")
-	if err := create(t, name, "new").Abort(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, create(t, name, "new").Abort())
 	check(t, dir)
 	// A closed file fails as one on a full disk does. Errors have the final name.
 	for i, fail := range []func(f *File) error{func(f *File) error {

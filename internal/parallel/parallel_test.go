@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestEachCallsEachIndexOnce(t *testing.T) {
@@ -22,13 +24,10 @@ func TestEachCallsEachIndexOnce(t *testing.T) {
 			for _, c := range calls {
 				total += c
 			}
-			if err != nil || total != n {
-				t.Errorf("%d calls, %d workers: %d calls, error %v", n, workers, total, err)
-			}
+			must.Do(t, err)
+			must.Equal(t, total, n, n, "calls", workers, "workers")
 			for i, times := range seen {
-				if times != 1 {
-					t.Errorf("%d calls, %d workers: index %d %d times", n, workers, i, times)
-				}
+				must.Equal(t, times, 1, n, "calls", workers, "workers: index", i, "times")
 			}
 		}
 	}
@@ -49,9 +48,7 @@ func TestEachReturnsErrorOfLowestIndexAndStops(t *testing.T) {
 				}
 				return nil
 			})
-			if err != want {
-				t.Errorf("%d workers: error %v, want %v", workers, err, want)
-			}
+			must.Fail(t, err, want, workers, "workers")
 			if got := calls.Load(); got > int64(first+max(workers, 1)) {
 				t.Errorf("%d workers: %d calls, the first error at index %d", workers, got, first)
 			}
@@ -100,13 +97,9 @@ func TestEachLateBeginsOthersWithHelp(t *testing.T) {
 			}
 			return nil
 		})
-		if err == nil {
-			t.Fatal("no error of worker 1")
-		}
+		must.Refuse(t, err, "no error of worker 1")
 		for i, worker := range workers {
-			if want := i == after+1; want != (worker == 1) {
-				t.Errorf("help in call %d: call %d has worker %d", after, i, worker)
-			}
+			must.Equal(t, worker == 1, i == after+1, "help in call", after, "call", i, "has worker", worker)
 		}
 	}
 }

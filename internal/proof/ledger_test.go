@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -20,9 +19,8 @@ func TestRowsRoundTripThroughText(t *testing.T) {
 		{commit: "c", proof: "fuzz", target: "bloom.FuzzFile", failures: []string{"guided"}},
 	} {
 		got, err := parseRow(r.String())
-		if err != nil || !reflect.DeepEqual(got, r) {
-			t.Errorf("%s\n became %+v, %v", &r, got, err)
-		}
+		must.Do(t, err)
+		must.Equal(t, got, r, &r, "became")
 	}
 }
 
@@ -80,21 +78,15 @@ func TestDamagedLedgerIsNotChanged(t *testing.T) {
 	} {
 		name := filepath.Join(t.TempDir(), "ledger.md")
 		must.Do(t, os.WriteFile(name, []byte(page), 0o666))
-		if err := addToLedger(name, row{commit: "c"}); err == nil {
-			t.Errorf("%s: no error", what)
-		}
-		if after, err := os.ReadFile(name); err != nil || string(after) != page {
-			t.Errorf("%s: the file has changed: %v", what, err)
-		}
+		must.Refuse(t, addToLedger(name, row{commit: "c"}), what)
+		must.Equal(t, string(must.Get(os.ReadFile(name))(t)), page, what, "the file has changed")
 	}
 }
 
 // The next campaign must be able to add to the ledger of this repository.
 func TestLedgerOfTheRepositoryIsValid(t *testing.T) {
 	root := must.Get(moduleRoot())(t)
-	if _, err := readLedger(filepath.Join(root, "docs", "safety.md")); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(readLedger(filepath.Join(root, "docs", "safety.md"))))
 }
 
 func TestSpansJoin(t *testing.T) {

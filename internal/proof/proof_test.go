@@ -83,10 +83,7 @@ func TestResumedCampaignContinuesAfterItsLedger(t *testing.T) {
 	if code, log := good("--seed", "100", "--seeds", "1", "--resume"); code != 0 {
 		t.Fatal(log)
 	}
-	if got, want := tableOf(t, ledger),
-		"| c | good |  | 1–25, 100 | 26 things, 425 sums | no failure |\n"; got != want {
-		t.Errorf("got  %swant %s", got, want)
-	}
+	must.Equal(t, tableOf(t, ledger), "| c | good |  | 1–25, 100 | 26 things, 425 sums | no failure |\n")
 	if code, log := good("--seeds", "1", "--resume", "--commit", "d"); code != 0 {
 		t.Fatal(log)
 	}
@@ -105,9 +102,7 @@ func TestCampaignEndsAfterLastSeedOfProof(t *testing.T) {
 		}
 	}
 	want := "| c | finite |  | 1–20 | 20 things | no failure |\n| d | finite |  | 19–20 | 2 things | no failure |\n"
-	if got := tableOf(t, ledger); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
+	must.Equal(t, tableOf(t, ledger), want)
 }
 
 func TestLedgerRecordsFailuresWithSeeds(t *testing.T) {
@@ -123,10 +118,7 @@ func TestLedgerRecordsFailuresWithSeeds(t *testing.T) {
 			!strings.Contains(log, "to repeat: go run ./internal/proof "+c.proof+" --seed "+c.seed+" --seeds 1") {
 			t.Errorf("%s: exit code %d\n%s", c.proof, code, log)
 		}
-		if got, want := tableOf(t, ledger),
-			"| c | "+c.proof+" |  | "+c.before+" | fails: seed "+c.seed+" |\n"; got != want {
-			t.Errorf("got  %swant %s", got, want)
-		}
+		must.Equal(t, tableOf(t, ledger), "| c | "+c.proof+" |  | "+c.before+" | fails: seed "+c.seed+" |\n")
 	}
 }
 
@@ -137,10 +129,8 @@ func TestCampaignStopsAtDeadlineOrInterrupt(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if code := run(ctx, []string{"good", "--ledger", ledger, "--commit", "c", "--resume"}, toyProofs,
-		io.Discard, io.Discard); code != 0 {
-		t.Error("interrupted:", code)
-	}
+	must.Equal(t, run(ctx, []string{"good", "--ledger", ledger, "--commit", "c", "--resume"}, toyProofs,
+		io.Discard, io.Discard), 0, "interrupted")
 }
 
 func TestInvalidArgumentsAreReported(t *testing.T) {
@@ -175,17 +165,11 @@ func TestFuzzCampaignCountsExecutionsBySeeds(t *testing.T) {
 	c := toyCampaign(t, &log)
 	toy := fuzzTarget{"internal/proof", "FuzzToyPlanted"}
 	for _, n := range []int64{1000, executionsOfSeed + 500} {
-		if err := c.executeTarget(context.Background(), toy, program, t.TempDir(), n); err != nil {
-			t.Fatal(err, log.String())
-		}
+		must.Do(t, c.executeTarget(context.Background(), toy, program, t.TempDir(), n), log.String())
 	}
 	want := "| c | fuzz | internal/proof.FuzzToyPlanted | 1–3 | 1,001,500 executions | no failure |\n"
-	if got := tableOf(t, c.ledger); got != want {
-		t.Errorf("got  %swant %s", got, want)
-	}
-	if n, err := c.have(toy.String(), unitExecutions); err != nil || n != 1_001_500 {
-		t.Error(n, err)
-	}
+	must.Equal(t, tableOf(t, c.ledger), want)
+	must.Equal(t, must.Get(c.have(toy.String(), unitExecutions))(t), 1_001_500)
 }
 
 func TestFuzzCampaignFindsRepeatableFailure(t *testing.T) {
@@ -194,9 +178,7 @@ func TestFuzzCampaignFindsRepeatableFailure(t *testing.T) {
 	var log bytes.Buffer
 	c, dir := toyCampaign(t, &log), t.TempDir()
 	toy := fuzzTarget{"internal/proof", "FuzzToyPlanted"}
-	if err := c.executeTarget(context.Background(), toy, program, dir, executionsOfSeed); !errors.Is(err, errFailed) {
-		t.Fatal(err, log.String())
-	}
+	must.Fail(t, c.executeTarget(context.Background(), toy, program, dir, executionsOfSeed), errFailed, log.String())
 	if !regexp.MustCompile(`to repeat: go test \./internal/proof -run '\^FuzzToyPlanted\$' -fuzztest.seed 1 `).MatchString(log.String()) {
 		t.Errorf("no replay:\n%s", log.String())
 	}
@@ -207,10 +189,8 @@ func TestFuzzCampaignFindsRepeatableFailure(t *testing.T) {
 		t.Errorf("kept inputs: %v", kept)
 	}
 	again := toyCampaign(t, io.Discard)
-	if err := again.executeTarget(context.Background(), toy, program, t.TempDir(),
-		executionsOfSeed); !errors.Is(err, errFailed) {
-		t.Error("the same seed does not fail again:", err)
-	}
+	must.Fail(t, again.executeTarget(context.Background(), toy, program, t.TempDir(),
+		executionsOfSeed), errFailed, "the same seed does not fail again:")
 }
 
 // A target that passes its body to f.Fuzz directly would be missing from the campaigns.

@@ -47,21 +47,15 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 	if ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
 		t.Errorf("got %d %+v", ts, got)
 	}
-	if h, err := DecodeHead(want); h != (Head{Timestamp: 0x1000, Operations: 2}) || err != nil {
-		t.Errorf("%+v, %v", h, err)
-	}
+	must.Equal(t, must.Get(DecodeHead(want))(t), (Head{Timestamp: 0x1000, Operations: 2}))
 	w.Require(5)
 	want = append(want, 5, 0, 0, 0, 0, 0, 0, 0)
 	want[1] = 1
-	if !bytes.Equal(w.Bytes(), want) {
-		t.Errorf("got  % x\nwant % x", w.Bytes(), want)
-	}
+	must.Equal(t, w.Bytes(), want)
 	if got, ts := decode(t, want); ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
 		t.Errorf("with an epoch: got %d %+v", ts, got)
 	}
-	if h, err := DecodeHead(want); h != (Head{Timestamp: 0x1000, Operations: 2, Epoch: 5}) || err != nil {
-		t.Errorf("with an epoch: %+v, %v", h, err)
-	}
+	must.Equal(t, must.Get(DecodeHead(want))(t), (Head{Timestamp: 0x1000, Operations: 2, Epoch: 5}), "with an epoch")
 }
 
 const replaceRecord = `
@@ -76,23 +70,18 @@ func TestReplacementMatchesTheWorkedExample(t *testing.T) {
 	var w Writer
 	w.Begin(0x1001)
 	w.Add(ops[0])
-	if want := unhex(t, replaceRecord); !bytes.Equal(w.Bytes(), want) {
-		t.Errorf("got  % x\nwant % x", w.Bytes(), want)
-	}
+	must.Equal(t, w.Bytes(), unhex(t, replaceRecord))
 	if got, ts := decode(t, unhex(t, replaceRecord)); ts != 0x1001 || !reflect.DeepEqual(got, ops) {
 		t.Errorf("got %d %+v", ts, got)
 	}
 	w.Require(5)
-	if h, err := DecodeHead(w.Bytes()); h != (Head{Timestamp: 0x1001, Operations: 1, Epoch: 5}) || err != nil {
-		t.Errorf("with an epoch: %+v, %v", h, err)
-	}
+	must.Equal(t, must.Get(DecodeHead(w.Bytes()))(t), (Head{Timestamp: 0x1001, Operations: 1, Epoch: 5}),
+		"with an epoch")
 	w.Begin(0x1000)
 	for _, op := range workedOps() {
 		w.Add(op)
 	}
-	if want := unhex(t, workedRecord); !bytes.Equal(w.Bytes(), want) {
-		t.Errorf("without replacements: got % x\nwant % x", w.Bytes(), want)
-	}
+	must.Equal(t, w.Bytes(), unhex(t, workedRecord), "without replacements")
 }
 
 const emptyRecord = "01 04 02 10 00 00 00 00 00 00 00 00 00 00"
@@ -175,9 +164,7 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 		return err
 	}
 	for i := range good {
-		if try(good[:i]) == nil {
-			t.Errorf("cut at %d: no error", i)
-		}
+		must.Refuse(t, try(good[:i]), "cut at", i)
 		for bit := range 8 {
 			bent := bytes.Clone(good)
 			bent[i] ^= 1 << bit
@@ -205,9 +192,7 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 			fault.ErrCorrupt},
 		"4 billion deletes": {"01 00 00 10 00 00 00 00 00 00 ff ff ff ff 03 00 ff ff ff ff 02 01 80", fault.ErrCorrupt},
 	} {
-		if err := try(unhex(t, c.payload)); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
-		}
+		must.Fail(t, try(unhex(t, c.payload)), c.want, name)
 	}
 }
 
@@ -234,9 +219,7 @@ func TestDumpNamesEveryField(t *testing.T) {
     28      0b 05 05 00 00 00
     34      02 04 80 00 00 08        delete key 80000008
 `
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
-	}
+	must.Equal(t, out.String(), want)
 	out.Reset()
 	must.Do(t, Dump(&out, unhex(t, replaceRecord)))
 	if line := "replace key 80000007, image of 8 bytes\n"; !strings.Contains(out.String(), line) {

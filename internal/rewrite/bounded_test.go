@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -57,9 +56,7 @@ func TestInputsAreReadWhenTheirFirstKeyIsTheNext(t *testing.T) {
 	}
 	res := must.Get(run(testSchema, mvcc.Min, 1<<20, inputs...))(t)
 	want := slices.Concat(slices.Repeat([]int{1}, 11), slices.Repeat([]int{2}, 11), slices.Repeat([]int{0}, 11))
-	if !slices.Equal(order, want) {
-		t.Errorf("read in the order %v, want %v", order, want)
-	}
+	must.Equal(t, order, want, "read in the order")
 	n := 0
 	err := res.histories(func(rows *change.Rows, i int, undo, _ []change.Delta) error {
 		if key := fmt.Sprintf("%04d", n); string(rows.Keys[i]) != key || len(undo) != 1 {
@@ -77,8 +74,6 @@ func TestWrongFirstKeyIsCorrupt(t *testing.T) {
 	for _, first := range []string{"0000", "0009"} {
 		b := &boundedInput{first: first, read: func() {}}
 		b.rows = numbered(5, 9)
-		if _, err := run(testSchema, mvcc.Min, 0, b); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("metadata with first key %s: %v", first, err)
-		}
+		must.Fail(t, must.Err(run(testSchema, mvcc.Min, 0, b)), fault.ErrCorrupt, "metadata with first key", first)
 	}
 }

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -124,15 +123,11 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 			d, set := files(t, test.redos...)
 			row := must.Get(Major(t.Context(), d.job(set, test.floor), test.cols))(t)
 			if test.want == "" {
-				if row != nil {
-					t.Fatalf("did something: %+v", row)
-				}
+				must.Equal(t, row, nil, "did something")
 				return
 			}
 			after := reopen(t, d, testSchema, row)
-			if got := textOf(after); got != "k "+test.want+"\n" {
-				t.Errorf("\ngot  %swant k %s", got, test.want)
-			}
+			must.Equal(t, textOf(after), "k "+test.want+"\n", "k")
 			for snap := mvcc.AsOf(test.floor); snap < 14; snap++ {
 				checkSame(t, set, after, snap)
 			}
@@ -169,9 +164,7 @@ func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	res := must.Get(runOn(d, testSchema, 0, 0, h))(t)
 	const want = "k val=4 nullable=5; UNDO [@9 SET nullable=3, @8 SET val=2, @7 SET nullable=NULL, @7 SET " +
 		"val=1, @5 DELETE]; REDO [@10 DELETE]\n"
-	if got := res.text(); got != want {
-		t.Errorf("\ngot  %swant %s", got, want)
-	}
+	must.Equal(t, res.text(), want)
 	for snap := mvcc.Snapshot(1); snap < 13; snap++ {
 		checkSame(t, before, res.sets[0], snap)
 	}
@@ -192,9 +185,7 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	const want = "k val=1 nullable=NULL; UNDO [@5 DELETE]; REDO [@7 SET val=2, @7 SET =1, @7 SET val=4, " +
 		"@7 SET val=5, @8 SET nullable=1, " +
 		"@9 SET val=6, @9 SET val=7, @11 DELETE, @12 REINSERT]\n"
-	if got := textOf(after); got != want {
-		t.Errorf("\ngot  %swant %s", got, want)
-	}
+	must.Equal(t, textOf(after), want)
 	for snap := mvcc.Snapshot(1); snap < 15; snap++ {
 		checkSame(t, before, after, snap)
 	}
@@ -204,9 +195,7 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	}
 	for _, n := range []int{0, 1} {
 		d, set := files(t, [][]change.Delta{first}[:n]...)
-		if row, err := Minor(t.Context(), d.job(set, 0)); row != nil || err != nil {
-			t.Errorf("%d files: %+v, %v", n, row, err)
-		}
+		must.Equal(t, must.Get(Minor(t.Context(), d.job(set, 0)))(t), nil, n, "files")
 	}
 }
 
@@ -221,9 +210,7 @@ func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	set = reopen(t, d, testSchema, row)
-	if len(row.Undo) != 3 {
-		t.Fatalf("undo files %v", row.Undo)
-	}
+	must.Equal(t, len(row.Undo), 3, "undo files", row.Undo)
 	for _, test := range []struct {
 		floor mvcc.Timestamp
 		keep  []block.ID
@@ -231,9 +218,7 @@ func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 		{9, nil}, {99, nil}} {
 		got := DropUndos(set.State(), test.floor)
 		if len(test.keep) == 3 {
-			if got != nil {
-				t.Errorf("floor %d: %v goes", test.floor, got.Undo)
-			}
+			must.Equal(t, got, nil, "floor", test.floor)
 			continue
 		}
 		if got == nil || !slices.Equal(got.Undo, test.keep) {
@@ -252,9 +237,7 @@ func TestRowSetOfOldDeletesIsDropped(t *testing.T) {
 	row.LiveRows = 0
 	state := &rowset.State{Meta: &row, Deltas: dead.Tracker()}
 	for floor, want := range map[mvcc.Timestamp]bool{0: false, 8: false, 9: true, 10: true} {
-		if got := Gone(state, floor); got != want {
-			t.Errorf("floor %d: %t", floor, got)
-		}
+		must.Equal(t, Gone(state, floor), want, "floor", floor)
 	}
 	if Gone(dead.State(), 10) {
 		t.Error("a rowset with a live row is gone")
@@ -285,9 +268,7 @@ func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {
 		if err == nil {
 			_, err = do(t.Context(), d.job(damaged, 0))
 		}
-		if !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s of a damaged file: %v", name, err)
-		}
+		must.Fail(t, err, fault.ErrCorrupt, name, "of a damaged file")
 
 		d, set = files(t, redo)
 		row := *set.Metadata()
@@ -295,22 +276,16 @@ func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {
 		if set, err = rowset.Open(testSchema, &row, rowset.Options{Blocks: d}); err == nil {
 			_, err = do(t.Context(), d.job(set, 0))
 		}
-		if !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s of a change of no row: %v", name, err)
-		}
+		must.Fail(t, err, fault.ErrCorrupt, name, "of a change of no row")
 
 		d, set = files(t, redo, redo)
-		if _, err := do(t.Context(),
-			DeltaJob{Set: set, State: set.State(), Creation: noDisk{}}); !errors.Is(err, errNoDisk) {
-			t.Errorf("%s without a disk: %v", name, err)
-		}
+		must.Fail(t, must.Err(do(t.Context(),
+			DeltaJob{Set: set, State: set.State(), Creation: noDisk{}})), errNoDisk, name, "without a disk")
 	}
 	d, set := files(t, redo, redo)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Major(ctx, d.job(set, 0), nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("major after its end: %v", err)
-	}
+	must.Fail(t, must.Err(Major(ctx, d.job(set, 0), nil)), context.Canceled, "major after its end")
 }
 
 // compactDeltas runs a delta compaction, or a delta flush, of a rowset of the table.
@@ -419,9 +394,7 @@ func TestDeltaCompactionsChangeNoAnswer(t *testing.T) {
 			if err == nil {
 				err = tab.check()
 			}
-			if err != nil {
-				t.Fatalf("round %d, floor %d, after %q: %v", round, tab.floor, did, err)
-			}
+			must.Do(t, err, "round", round, "floor", tab.floor, "after", did)
 		}
 	}
 }

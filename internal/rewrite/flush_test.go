@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/lineitemtest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/memrowset"
@@ -46,12 +47,8 @@ func BenchmarkFlush(b *testing.B) {
 	for b.Loop() {
 		w := rowset.NewRollingWriter(&discard{}, s, func() uint64 { return 1 }, 0)
 		job := Job{Schema: s, Inputs: []Input{memory{m.Histories(mvcc.Everything)}}, Writer: w}
-		if _, err := Run(context.Background(), job); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := w.Finish(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, must.Err(Run(context.Background(), job)))
+		must.Do(b, must.Err(w.Finish()))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
 }

@@ -35,9 +35,7 @@ func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 	for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		in := exampleInputs()
 		res := must.Get(run(testSchema, mvcc.Min, 0, in[order[0]], in[order[1]], in[order[2]]))(t)
-		if got := res.text(); got != want {
-			t.Errorf("order %v:\ngot  %swant %s", order, got, want)
-		}
+		must.Equal(t, res.text(), want, "order", order)
 		if res.stats != (Stats{RowsRead: 3, RowsWritten: 1}) || res.rows[0].LiveRows != 1 {
 			t.Errorf("order %v: %+v, %d live", order, res.stats, res.rows[0].LiveRows)
 		}
@@ -66,10 +64,8 @@ func TestCompactionKeepsVersionsReadableAtTheFloor(t *testing.T) {
 		99: "[]",
 	} {
 		res := must.Get(run(testSchema, floor, 0, exampleInputs()...))(t)
-		if got, want := res.text(), fmt.Sprintf("%s val=2 nullable=NULL; UNDO %s; REDO []\n", example,
-			want); got != want {
-			t.Errorf("floor %d:\ngot  %swant %s", floor, got, want)
-		}
+		must.Equal(t, res.text(), fmt.Sprintf("%s val=2 nullable=NULL; UNDO %s; REDO []\n", example,
+			want), "floor", floor)
 		// A read at the floor, whose bound is one above it, has the same result as before.
 		whole := must.Get(run(testSchema, mvcc.Min, 0, exampleInputs()...))(t)
 		for snap := mvcc.AsOf(floor); snap < 70; snap++ {
@@ -129,12 +125,9 @@ func TestRedosBecomeUndos(t *testing.T) {
 			res := must.Get(
 				run(testSchema, mvcc.Min, 0, oneRow("k", 1, null, []change.Delta{deletion(5)}, test.redo)))(t)
 			want := fmt.Sprintf("k %s; UNDO [%s@5 DELETE]; REDO [%s]\n", test.base, test.want, test.redoText)
-			if got := res.text(); got != want {
-				t.Errorf("\ngot  %swant %s", got, want)
-			}
-			if live := int64(len(res.rows)) - res.rows[0].LiveRows; (live == 1) != (test.redoText != "") {
-				t.Errorf("%d live rows", res.rows[0].LiveRows)
-			}
+			must.Equal(t, res.text(), want)
+			must.Equal(t, int64(len(res.rows))-res.rows[0].LiveRows == 1, test.redoText != "",
+				res.rows[0].LiveRows, "live rows")
 		})
 	}
 }
@@ -146,9 +139,7 @@ func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 	in.rows[0].Batch.Columns = in.rows[0].Batch.Columns[:1]
 	res := must.Get(run(s, mvcc.Min, 0, in))(t)
 	for snap, want := range map[mvcc.Snapshot]int{5: 0, 6: 1, 7: 1, 8: 0, 9: 0, 10: 1} {
-		if got, err := res.at(s, snap); err != nil || len(got) != want {
-			t.Errorf("at %d: %d rows, %v, want %d", snap, len(got), err, want)
-		}
+		must.Equal(t, len(must.Get(res.at(s, snap))(t)), want, "at", snap, "rows")
 	}
 }
 
@@ -170,9 +161,7 @@ func TestCopiesThatEndInOneBatchKeepTheirOrder(t *testing.T) {
 	for name, inputs := range map[string][]Input{"again first": {again(), ingested()},
 		"ingested first": {ingested(), again()}} {
 		res := must.Get(run(testSchema, mvcc.Min, 0, inputs...))(t)
-		if got := res.text(); got != want {
-			t.Errorf("%s:\ngot  %swant %s", name, got, want)
-		}
+		must.Equal(t, res.text(), want, name)
 		for snap, val := range map[mvcc.Snapshot]string{3: "", 4: "1", 5: "", 6: "2", 7: "2", 8: ""} {
 			rows := must.Get(res.at(testSchema, snap))(t)
 			if cells, live := rows["k"]; live != (val != "") || live && number(cells[1]) != val {
@@ -214,9 +203,7 @@ func TestGhostsBelowTheFloorAreDropped(t *testing.T) {
 		13: "",
 	} {
 		res := must.Get(run(testSchema, floor, 0, inputs()...))(t)
-		if got := res.text(); got != want {
-			t.Errorf("floor %d:\ngot  %swant %s", floor, got, want)
-		}
+		must.Equal(t, res.text(), want, "floor", floor)
 		if want == "" && (len(res.rows) != 0 || res.stats != (Stats{RowsRead: 2})) {
 			t.Errorf("floor %d: %d rowsets, %+v", floor, len(res.rows), res.stats)
 		}
@@ -248,9 +235,7 @@ func TestFloorDropsUndosOfUnchangedRows(t *testing.T) {
 		res := must.Get(run(testSchema, floor, 0, many("a", 2)))(t)
 		text := fmt.Sprintf("a000000 val=0 nullable=0; UNDO %s; REDO []\na000001 val=1 nullable=1; UNDO %s; REDO []\n",
 			want, want)
-		if got := res.text(); got != text {
-			t.Errorf("floor %d:\ngot  %swant %s", floor, got, text)
-		}
+		must.Equal(t, res.text(), text, "floor", floor)
 	}
 }
 
@@ -280,13 +265,9 @@ func TestRunReturnsErrors(t *testing.T) {
 	for _, n := range []int{0, 1, 10} {
 		in := many("a", n)
 		in.err = broken
-		if _, err := run(testSchema, mvcc.Min, 0, many("b", 5), in); !errors.Is(err, broken) {
-			t.Errorf("after %d rows: %v", n, err)
-		}
+		must.Fail(t, must.Err(run(testSchema, mvcc.Min, 0, many("b", 5), in)), broken, "after", n, "rows")
 	}
 	w := rowset.NewRollingWriter(noDisk{}, testSchema, func() uint64 { return 1 }, 0)
-	if _, err := Run(context.Background(),
-		Job{Schema: testSchema, Inputs: []Input{many("a", 3)}, Writer: w}); !errors.Is(err, errNoDisk) {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, must.Err(Run(context.Background(),
+		Job{Schema: testSchema, Inputs: []Input{many("a", 3)}, Writer: w})), errNoDisk)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"reflect"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -127,15 +126,12 @@ func TestMergeWritesTheSameOnAnyNumberOfProcessors(t *testing.T) {
 				t.Fatalf("%d rowsets, %+v", len(res.rows), res.stats)
 			}
 			if first != nil {
-				if !reflect.DeepEqual(first.blocks, res.disk.blocks) {
-					t.Errorf("%d inputs, %d processors: not the blocks that one processor writes", sets, procs)
-				}
+				must.Equal(t, first.blocks, res.disk.blocks,
+					sets, "inputs", procs, "processors: not the blocks that one processor writes")
 				continue
 			}
 			first = res.disk
-			if err := checkMemoryRows(res, sets); err != nil {
-				t.Errorf("%d inputs: %v", sets, err)
-			}
+			must.Do(t, checkMemoryRows(res, sets), sets, "inputs")
 		}
 	}
 }

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -278,9 +277,7 @@ func TestMergeMatchesMergeByRow(t *testing.T) {
 		}
 		want := must.Get(mergedByRow(wide, floor, all))(t)
 		res, err := run(wide, floor, int64(r.IntN(2)*20000), inputs...)
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
+		must.Do(t, err, "round", round)
 		n := 0
 		err = res.histories(func(rows *change.Rows, i int, undo, redo []change.Delta) error {
 			if n++; n > len(want) {
@@ -291,9 +288,7 @@ func TestMergeMatchesMergeByRow(t *testing.T) {
 		if err == nil && n != len(want) {
 			err = fmt.Errorf("%d rows, want %d", n, len(want))
 		}
-		if err != nil {
-			t.Fatalf("round %d, %d inputs, floor %d: row %d: %v", round, k, floor, n, err)
-		}
+		must.Do(t, err, "round", round, k, "inputs, floor", floor, "row", n)
 	}
 }
 
@@ -320,9 +315,7 @@ func TestMergeRefusesKeysTwice(t *testing.T) {
 		"two windows": {rows: []*change.Rows{once("a", 1, 5), once("a", 11, 15)}},
 		"descending":  {rows: []*change.Rows{once("b", 1, 5), once("a", 11, 15)}},
 	} {
-		if _, err := run(testSchema, mvcc.Min, 0, in); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v, want ErrCorrupt", name, err)
-		}
+		must.Fail(t, must.Err(run(testSchema, mvcc.Min, 0, in)), fault.ErrCorrupt, name)
 	}
 }
 

@@ -349,9 +349,7 @@ func TestMergesChangeNoAnswer(t *testing.T) {
 		if err == nil {
 			err = tab.check()
 		}
-		if err != nil {
-			t.Fatalf("round %d, as written: %v", round, err)
-		}
+		must.Do(t, err, "round", round, "as written")
 		for last := len(tab.sets) == 0; !last; {
 			n := 1 + r.IntN(len(tab.sets))
 			last = n == len(tab.sets)
@@ -362,9 +360,7 @@ func TestMergesChangeNoAnswer(t *testing.T) {
 			if err == nil {
 				err = tab.check()
 			}
-			if err != nil {
-				t.Fatalf("round %d, %d merged, floor %d: %v", round, n, tab.floor, err)
-			}
+			must.Do(t, err, "round", round, n, "merged, floor", tab.floor)
 		}
 	}
 }

@@ -156,9 +156,7 @@ func TestStoredStretchesHaveTheSameRows(t *testing.T) {
 		}
 		want := must.Get(run(storedSchema, test.floor, test.target, decoded...))(t)
 		got := must.Get(run(storedSchema, test.floor, test.target, historiesOf(t, sets)...))(t)
-		if got.stats != want.stats {
-			t.Errorf("%+v: %+v, want %+v", test, got.stats, want.stats)
-		}
+		must.Equal(t, got.stats, want.stats, test)
 		a, b := rowHashes(t, got, seed), rowHashes(t, want, seed)
 		for i := range b {
 			if len(a) != len(b) || a[i] != b[i] {
@@ -200,9 +198,7 @@ func TestStoredStretchWithDamage(t *testing.T) {
 		b.Bytes[p.Offset+int64(r.IntN(int(p.Size)))] ^= 1 << r.IntN(8)
 		_, err = run(storedSchema, mvcc.Min, 0, historiesOf(t, sets)...)
 		var read *rowset.ReadError
-		if !errors.Is(err, fault.ErrCorrupt) {
-			t.Fatalf("%v, want ErrCorrupt", err)
-		}
+		must.Fail(t, err, fault.ErrCorrupt)
 		if !errors.As(err, &read) || read.ID != 2 {
 			t.Errorf("%v, want rowset 2", err)
 		}

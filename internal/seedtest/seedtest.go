@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // fixed is the seed without the flag. go test ./... runs the same tests each time.
@@ -42,9 +44,7 @@ func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue && !testing.Short() {
 		n, err := strconv.Atoi(f.DefValue)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f.Value.Set(strconv.Itoa(Rounds(n, 1)))
 	}
 	if f := flag.Lookup("rapid.seed"); f.Value.String() == f.DefValue {

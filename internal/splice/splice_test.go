@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -36,9 +37,8 @@ func TestEdit(t *testing.T) {
 			}
 		}
 		from, to := Window(n, gone, at)
-		if got := Edit(slices.Clone(list), gone, added, at); !slices.Equal(got, want) {
-			t.Fatalf("%v without %v and with %v at %v: %v, want %v", list, gone, added, at, got, want)
-		}
+		must.Equal(t, Edit(slices.Clone(list), gone, added, at), want,
+			list, "without", gone, "and with", added, "at", at)
 		if moved := len(want) - n; from > to || !slices.Equal(want[:from], list[:from]) ||
 			!slices.Equal(want[to+moved:], list[to:]) {
 			t.Fatalf("%v without %v and with %v at %v: window %d to %d", list, gone, added, at, from, to)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -64,10 +63,6 @@ func TestBandwidthEndsWithItsContext(t *testing.T) {
 	w, _ := fakeBandwidth(1000, func() bool { return false })
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := w.Wait(ctx, 1<<20); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if err := sleep(ctx, time.Hour); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	must.Fail(t, w.Wait(ctx, 1<<20), context.Canceled)
+	must.Fail(t, sleep(ctx, time.Hour), context.Canceled)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -23,9 +24,7 @@ func TestCacheTakesWhatOthersLeave(t *testing.T) {
 		}
 		b := budget.New(limit)
 		c := NewCache(b, limit)
-		if n := c.Limit(); n != share {
-			t.Errorf("the limit of an empty store is %d, want %d", n, share)
-		}
+		must.Equal(t, c.Limit(), share, "the limit of an empty store")
 		r, held := seedtest.Rand(t), int64(0)
 		for i := range 3000 {
 			n := r.Int64N(2<<20) - 1<<20 + max(0, 4<<20-held)/16

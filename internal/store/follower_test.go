@@ -3,6 +3,8 @@ package store
 import (
 	"testing"
 	"time"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // An epoch that the anchor announces needs a refresh, but not at once again if there is no such
@@ -19,8 +21,6 @@ func TestAnnouncedEpochNeedsRefresh(t *testing.T) {
 		{"announced before", announcement{5, now.Add(-2 * announcedAgain)}, true},
 		{"after another epoch", announcement{4, now}, true},
 	} {
-		if got := test.needsRefresh(5, now); got != test.want {
-			t.Errorf("%s: %v, want %v", test.name, got, test.want)
-		}
+		must.Equal(t, test.needsRefresh(5, now), test.want, test.name)
 	}
 }

@@ -15,13 +15,9 @@ import (
 func TestMarkIsReadWhole(t *testing.T) {
 	const ts = mvcc.Timestamp(7353474760878567423)
 	text := appendMark([]byte("pid 4711 since 2026-11-28T02:00:00Z\n"), ts)
-	if got := decodeMark(text); got != ts {
-		t.Errorf("%q is %d, want %d", text, got, ts)
-	}
+	must.Equal(t, decodeMark(text), ts, string(text))
 	for n := range text {
-		if got := decodeMark(text[:n]); got != 0 {
-			t.Errorf("%q is %d", text[:n], got)
-		}
+		must.Equal(t, decodeMark(text[:n]), 0, string(text[:n]))
 		torn := append([]byte{}, text...)
 		if torn[n] ^= 1; decodeMark(torn) != 0 && n > 36 { // the first line may be any
 			t.Errorf("%q is %d", torn, decodeMark(torn))
@@ -59,8 +55,6 @@ func TestMarkIsReadAgain(t *testing.T) {
 			}
 			return nil
 		})
-		if got := testDir(view).FinalUpTo(1 << 40); got != want {
-			t.Errorf("the mark is %d, want %d", got, want)
-		}
+		must.Equal(t, testDir(view).FinalUpTo(1<<40), want, "the mark")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,14 +89,11 @@ func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 		uint64(1), decimal(125, 2), float32(0.25), "é", true, day,
 		// the last one is the sum of rounded products
 		decimal(35, 1), decimal(-1125+14725-39, 3), -1.4180000000000001} {
-		if got := r.Groups[0].Values[i].Any(); got != want {
-			t.Errorf("%s is %v (%T), want %v (%T)", r.Columns[i].Name, got, got, want, want)
-		}
+		must.Equal(t, r.Groups[0].Values[i].Any(), want, r.Columns[i].Name)
 	}
 	b, err := r.Batch()
-	if err != nil || b.Len != 1 {
-		t.Fatalf("%d rows, %v", b.Len, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, b.Len, 1, "rows")
 	for i, v := range b.Columns {
 		if err := v.Validate(); err != nil || v.IsNull(0) {
 			t.Errorf("column %s of the batch: NULL %v, %v", b.Schema[i].Name, v.IsNull(0), err)
@@ -128,9 +124,7 @@ func TestAggregateValueConversions(t *testing.T) {
 			"oribi: the value, a string, is not a number",
 		"NULL true 0 oribi: the value is NULL 0 oribi: the value is NULL 0 oribi: the value is NULL",
 		"1 false 1 <nil> 1 <nil> 1 <nil>"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	must.Equal(t, got, want)
 }
 
 func TestAggregateOverflow(t *testing.T) {
@@ -160,10 +154,8 @@ func TestAggregateOverflow(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", name, r, err, c.want)
 		}
 	}
-	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("w")},
-		oribi.Where(oribi.Ge("k", 0), oribi.Le("k", 1))); !errors.Is(err, oribi.ErrOverflow) {
-		t.Errorf("sum: %v, want ErrOverflow", err)
-	}
+	must.Fail(t, must.Err(table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("w")},
+		oribi.Where(oribi.Ge("k", 0), oribi.Le("k", 1)))), oribi.ErrOverflow, "sum")
 }
 
 func TestAggregateErrorsNameTableAndColumn(t *testing.T) {

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -176,13 +175,9 @@ func (q *storedQuery) check(t *testing.T, table *oribi.Table, where ...oribi.Pre
 	for _, workers := range []int{1, 3} {
 		result, err := table.Aggregate(t.Context(), list, oribi.GroupBy(q.by...),
 			oribi.Where(where...), oribi.Workers(workers))
-		if err != nil {
-			t.Fatalf("%v by %v: %v", list, q.by, err)
-		}
+		must.Do(t, err, list, "by", q.by)
 		b := must.Get(result.Batch())(t)
-		if b.Len != len(want) {
-			t.Fatalf("%v by %v: %d groups, want %d", list, q.by, b.Len, len(want))
-		}
+		must.Equal(t, b.Len, len(want), list, "by", q.by, "groups")
 		for i, g := range result.Groups {
 			key := ""
 			for k := range q.by {
@@ -192,9 +187,7 @@ func (q *storedQuery) check(t *testing.T, table *oribi.Table, where ...oribi.Pre
 			for e := range q.extremes {
 				got += fmt.Sprintf(" %x", b.Columns[len(q.by)+1+len(q.terms)+e].Cell(i))
 			}
-			if got != want[key] {
-				t.Fatalf("%v by %v, group %v: %s, want %s", list, q.by, g.Key, got, want[key])
-			}
+			must.Equal(t, got, want[key], list, "by", q.by, "group", g.Key)
 		}
 	}
 }
@@ -281,10 +274,7 @@ func checkStored(t *testing.T, r *rand.Rand, table *oribi.Table) {
 	}
 	big := oribi.Col("big")
 	for _, by := range []oribi.AggregateOption{oribi.GroupBy(), oribi.GroupBy("word")} {
-		if _, err := table.Aggregate(t.Context(),
-			[]oribi.Aggregate{oribi.SumOfProduct(big, big, big, oribi.Col("price"))}, by); !errors.Is(err,
-			oribi.ErrOverflow) {
-			t.Errorf("a product that does not fit: %v, want ErrOverflow", err)
-		}
+		must.Fail(t, must.Err(table.Aggregate(t.Context(),
+			[]oribi.Aggregate{oribi.SumOfProduct(big, big, big, oribi.Col("price"))}, by)), oribi.ErrOverflow, "a product that does not fit")
 	}
 }

@@ -86,9 +86,8 @@ func TestGroupsByPeriodAreThoseOfTexts(t *testing.T) {
 	}
 	for bad, want := range map[[2]string]error{{"week", "ts"}: oribi.ErrSchema, {"", "ts"}: oribi.ErrSchema,
 		{"year", "s"}: oribi.ErrSchema, {"year", "none"}: oribi.ErrNoColumn} {
-		if _, err := table.Aggregate(t.Context(), nil, oribi.GroupByPeriod(bad[0], bad[1])); !errors.Is(err, want) {
-			t.Errorf("period %q of %q: error %v", bad[0], bad[1], err)
-		}
+		must.Fail(t, must.Err(table.Aggregate(t.Context(), nil, oribi.GroupByPeriod(bad[0], bad[1]))), want,
+			"period", bad[0], "of", bad[1])
 	}
 }
 
@@ -176,9 +175,7 @@ func TestTopReturnsTheGreatestGroups(t *testing.T) {
 			for i, table := range []*oribi.Table{large, small} {
 				got, err := table.Aggregate(t.Context(), []oribi.Aggregate{first, oribi.MinOf("k")},
 					append(by[:len(by):len(by)], oribi.Top(n))...)
-				if err != nil {
-					t.Fatalf("%s, top %d by %v: %v", name, n, first, err)
-				}
+				must.Do(t, err, name, "top", n, "by", first)
 				if got.Total != int64(len(all.Groups)) || fmt.Sprint(got.Groups) != fmt.Sprint(want) {
 					t.Errorf("%s, top %d by %v, store %d: %v of %d, want %v of %d", name, n, first, i, got.Groups,
 						got.Total, want, len(all.Groups))
@@ -211,9 +208,8 @@ func descending(x, y oribi.Value) int {
 func TestTopErrors(t *testing.T) {
 	store, table := periodTable(t, &oribi.Options{MemoryLimit: 16 << 20})
 	fillGroups(t, store, table, 20_000)
-	if _, err := table.Aggregate(t.Context(), nil, oribi.GroupBy("s"), oribi.Top(1)); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("without an aggregate: %v", err)
-	}
+	must.Fail(t, must.Err(table.Aggregate(t.Context(), nil, oribi.GroupBy("s"), oribi.Top(1))), oribi.ErrSchema,
+		"without an aggregate")
 	_, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows()}, oribi.GroupBy("k"), oribi.Top(20_000))
 	if err == nil || !strings.Contains(err.Error(), "the groups take too much memory") {
 		t.Errorf("20000 groups: %v", err)

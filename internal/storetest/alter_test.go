@@ -64,9 +64,7 @@ func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, o
 	}
 	var got []oribi.Row
 	for row, err := range table.Scan(context.Background(), at).Rows() {
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		must.Do(t, err, what)
 		got = append(got, row)
 	}
 	if !slices.EqualFunc(got, want, maps.Equal) {
@@ -122,22 +120,16 @@ func TestWriteBatchFilledBeforeAlterFollowsColumnIDs(t *testing.T) {
 	b.Upsert(table, oribi.Row{"k": 1, "n": 1})
 	alter(t, table, oribi.SetDefault("n", nil),
 		oribi.AddColumn(schema.Column{Name: "r", Type: schema.Bool, Default: []byte{1}}), oribi.SetDefault("r", nil))
-	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrRow) {
-		t.Errorf("a row without a required column: %v", err)
-	}
+	must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrRow, "a row without a required column")
 	b.Reset()
 	// An update of dropped columns alone does not change an existing row, and is refused for an
 	// absent one.
 	b.Update(table, oribi.Row{"k": 6, "s": "gone"})
 	alter(t, table, oribi.DropColumn("s"))
-	if _, err := b.Commit(ctx); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(b.Commit(ctx)))
 	b.Update(table, oribi.Row{"k": 66, "n": 1})
 	alter(t, table, oribi.DropColumn("n"))
-	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrNotFound) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrNotFound)
 }
 
 // A running scan keeps the columns that it started with, even if they are dropped and the blocks of
@@ -164,9 +156,7 @@ func TestRunningScanKeepsItsColumns(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%v %v %v", row["k"], row["n"], row["s"]))
 	}
-	if want := []string{"0 0 text zero", "1 10 text 1", "2 20 text 2"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Equal(t, got, []string{"0 0 text zero", "1 10 text 1", "2 20 text 2"})
 }
 
 func TestTypedTableRebindsFieldsAfterAlter(t *testing.T) {
@@ -199,16 +189,11 @@ func TestTypedTableRebindsFieldsAfterAlter(t *testing.T) {
 	test := oribi.Eq("s", text)
 	alter(t, table, oribi.DropColumn("s"),
 		oribi.AddColumn(schema.Column{Name: "s", Type: schema.Int32, Nullable: true}))
-	if _, err := typed.Get(ctx, 2); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("a field whose column has another type: %v", err)
-	}
-	if _, err := table.Count(ctx, oribi.Where(test)); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("a predicate whose column has another type: %v", err)
-	}
+	must.Fail(t, must.Err(typed.Get(ctx, 2)), oribi.ErrSchema, "a field whose column has another type")
+	must.Fail(t, must.Err(table.Count(ctx, oribi.Where(test))), oribi.ErrSchema,
+		"a predicate whose column has another type")
 	typed.Insert(b, record{4, &text})
-	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("an insert by a field whose column has another type: %v", err)
-	}
+	must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrSchema, "an insert by a field whose column has another type")
 }
 
 // Writers and readers wait only for the alteration itself and never see a value in a column that it
@@ -281,16 +266,12 @@ func TestAlterWithConcurrentWritersAndReaders(t *testing.T) {
 		case 2:
 			alter(t, table, oribi.DropColumn("d"),
 				oribi.AddColumn(schema.Column{Name: "s", Type: schema.String, Nullable: true}))
-			if err := table.Compact(ctx); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, table.Compact(ctx))
 		}
 	}
 	cancel()
 	wg.Wait()
 	want := int64(0)
 	written.Range(func(any, any) bool { want++; return true })
-	if n, err := table.Count(context.Background()); n != want || err != nil {
-		t.Errorf("%d rows, %v, want %d", n, err, want)
-	}
+	must.Equal(t, must.Get(table.Count(context.Background()))(t), want, "rows")
 }

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -65,9 +64,7 @@ func TestInvalidArrayGoValuesAreRefused(t *testing.T) {
 	}
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": 1, "tags": [2]string{"a", "b"}, "hits": make([]*int32, 65535)})
-	if _, err := b.Commit(context.Background()); err != nil {
-		t.Errorf("65535 NULL elements, and a Go array: %v", err)
-	}
+	must.Do(t, must.Err(b.Commit(context.Background())), "65535 NULL elements, and a Go array")
 }
 
 func TestInvalidArrayCellsAndVectorsAreRefused(t *testing.T) {
@@ -121,9 +118,7 @@ func TestInvalidArrayCellsAndVectorsAreRefused(t *testing.T) {
 	}
 	b := store.NewBatch()
 	b.Vectors(oribi.OpInsert, table, vectors())
-	if _, err := b.Commit(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(b.Commit(context.Background())))
 }
 
 // A slice of values cannot represent a NULL element: reading one into it is an error, not a zero.
@@ -138,9 +133,7 @@ func TestStructsRefuseNullElementsOfNonPointerTypes(t *testing.T) {
 	// tags is not nullable, so a nil slice is an empty array; hits is nullable.
 	for k, want := range map[int64]tagged{1: {K: 1, Tags: []string{}},
 		2: {K: 2, Tags: []string{"a"}, Hits: []int32{}}} {
-		if got, err := typed.Get(ctx, k); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v, %v, want %+v", got, err, want)
-		}
+		must.Equal(t, must.Get(typed.Get(ctx, k))(t), want)
 	}
 	if row, err := typed.Get(ctx, 3); !errors.Is(err, oribi.ErrSchema) ||
 		!strings.Contains(err.Error(), `column "hits": element 1 is NULL`) {
@@ -150,9 +143,7 @@ func TestStructsRefuseNullElementsOfNonPointerTypes(t *testing.T) {
 	for _, err := range typed.Scan(ctx) {
 		last = err
 	}
-	if !errors.Is(last, oribi.ErrSchema) {
-		t.Errorf("scan: %v", last)
-	}
+	must.Fail(t, last, oribi.ErrSchema, "scan")
 	type wrong struct {
 		K    int64   `oribi:"k,key"`
 		Tags []int32 `oribi:"tags"`
@@ -182,11 +173,7 @@ func TestSchemaOfMakesArraysOfSlices(t *testing.T) {
 		}
 		got = append(got, name)
 	}
-	if want := "uint64 array(int32) array(string) array(double)? array(binary) binary int128"; strings.Join(got,
-		" ") != want {
-		t.Errorf("got %s", strings.Join(got, " "))
-	}
-	if _, err := oribi.SchemaOf[struct{ A [][]int32 }](); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("arrays of arrays: %v", err)
-	}
+	must.Equal(t, strings.Join(got, " "),
+		"uint64 array(int32) array(string) array(double)? array(binary) binary int128")
+	must.Fail(t, must.Err(oribi.SchemaOf[struct{ A [][]int32 }]()), oribi.ErrSchema, "arrays of arrays")
 }

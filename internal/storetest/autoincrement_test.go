@@ -77,9 +77,7 @@ func insertAuto(t *testing.T, store *oribi.Store, table *oribi.Table, hosts ...s
 
 func wantValues(t *testing.T, what string, got []int64, want ...int64) {
 	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: values %v, want %v", what, got, want)
-	}
+	must.Equal(t, got, want, what, "values")
 }
 
 // autoRow is a row whose number inserts do not set.
@@ -108,17 +106,13 @@ func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 	must.Get(b.Commit(ctx))(t)
 	want := []oribi.Assigned{{Row: 0, Value: 1}, {Row: 1, Value: 2}, {Row: 3, Value: 3}, {Row: 4, Value: 4},
 		{Row: 5, Value: 5}, {Row: 7, Value: 11}}
-	if !slices.Equal(b.Assigned(), want) {
-		t.Errorf("assigned %v, want %v", b.Assigned(), want)
-	}
+	must.Equal(t, b.Assigned(), want, "assigned")
 	var got []string
 	for row, err := range typed.Scan(ctx) {
 		must.Do(t, err)
 		got = append(got, fmt.Sprint(row.Host, row.ID))
 	}
-	if rows := []string{"a3", "a5", "b1", "b2", "c4", "d10", "e11"}; !slices.Equal(got, rows) {
-		t.Errorf("rows %v, want %v", got, rows)
-	}
+	must.Equal(t, got, []string{"a3", "a5", "b1", "b2", "c4", "d10", "e11"}, "rows")
 	if row, err := table.Get(ctx, oribi.Row{"host": "b", autoName: 1}); err != nil || row["v"] != int64(1) {
 		t.Errorf("got %v, %v", row, err)
 	}

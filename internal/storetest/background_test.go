@@ -66,15 +66,11 @@ func TestStepsOfBackgroundWork(t *testing.T) {
 		if i == 3 {
 			want = []string{"flush", "merge"}
 		}
-		if kinds := backgroundSteps(t, store, 9, nil); !slices.Equal(kinds, want) {
-			t.Errorf("round %d: %v, want %v", i, kinds, want)
-		}
+		must.Equal(t, backgroundSteps(t, store, 9, nil), want, "round", i)
 	}
 	for _, table := range []*oribi.Table{a, b} {
 		st := must.Get(table.Stats(false))(t)
-		if want := map[*oribi.Table]int{a: 1, b: 0}[table]; st.RowSets != want {
-			t.Errorf("%d rowsets, want %d", st.RowSets, want)
-		}
+		must.Equal(t, st.RowSets, map[*oribi.Table]int{a: 1, b: 0}[table], "rowsets")
 	}
 }
 
@@ -171,21 +167,17 @@ func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
 		if opened == 1 {
 			flush("good")
 		}
-		if kinds := backgroundSteps(t, store, 2, damaged); !slices.Equal(kinds, []string{"merge", "merge"}) {
-			t.Errorf("open %d: %v, want a failed merge, then a successful one", opened, kinds)
-		}
+		must.Equal(t, backgroundSteps(t, store, 2, damaged), []string{"merge", "merge"},
+			"open", opened, "a failed merge, then a successful one")
 		if len(failed) != 1 || !damaged(failed[0].Err) {
 			t.Errorf("open %d: events %v, want one with the damage", opened, failed)
 		}
 		for range 3 {
 			flush("good")
-			if kinds := backgroundSteps(t, store, 1, nil); !slices.Equal(kinds, []string{"merge"}) {
-				t.Errorf("open %d: after a flush %v", opened, kinds)
-			}
+			must.Equal(t, backgroundSteps(t, store, 1, nil), []string{"merge"}, "open", opened, "after a flush")
 		}
-		if st, err := table.Stats(false); err != nil || st.RowSets != 2 {
-			t.Errorf("open %d: %d rowsets, %v, want the damaged one and the others in one", opened, st.RowSets, err)
-		}
+		must.Equal(t, must.Get(table.Stats(false))(t).RowSets, 2,
+			"open", opened, "rowsets: the damaged one and the others in one")
 		for k := range flushed {
 			_, err := table.Get(ctx, oribi.Row{"k": k})
 			if (k == 2) != errors.Is(err, oribi.ErrCorrupt) || k != 2 && err != nil {
@@ -235,9 +227,8 @@ func TestFaultyPolicyIsAskedOncePerLayout(t *testing.T) {
 	policy.only = "a"
 	for i, want := range []string{"not found", "is chosen twice", "1 rowsets", plannedPanic} {
 		insertNumbers(t, store, b, i, 10, 2000)
-		if kinds := backgroundSteps(t, store, 1, nil); !slices.Equal(kinds, []string{"flush"}) {
-			t.Errorf("mistake %d: %v, want the flush of the other table", i, kinds)
-		}
+		must.Equal(t, backgroundSteps(t, store, 1, nil), []string{"flush"},
+			"mistake", i, "the flush of the other table")
 		if len(failed) != i+1 || failed[i].Table != "a" || failed[i].Kind != compaction.Merge ||
 			!strings.Contains(failed[i].Err.Error(), want) {
 			t.Fatalf("mistake %d: %v, want one event more, with %q", i, failed, want)
@@ -282,9 +273,8 @@ func TestFlushDoesNotWaitForMergeOfAnotherTable(t *testing.T) {
 	paused := make(chan error)
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := store.PauseBackgroundWork(canceled); !errors.Is(err, context.Canceled) {
-		t.Errorf("a pause while a merge runs, with a canceled context: %v", err)
-	}
+	must.Fail(t, must.Err(store.PauseBackgroundWork(canceled)), context.Canceled,
+		"a pause while a merge runs, with a canceled context")
 	go func() {
 		_, err := store.PauseBackgroundWork(ctx)
 		paused <- err
@@ -295,9 +285,7 @@ func TestFlushDoesNotWaitForMergeOfAnotherTable(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if st, err := a.Stats(false); err != nil || st.RowSets != 1 {
-		t.Errorf("after the pause: %d rowsets, %v, want the merged one", st.RowSets, err)
-	}
+	must.Equal(t, must.Get(a.Stats(false))(t).RowSets, 1, "rowsets after the pause")
 }
 
 // While background work is paused, a program carries it out itself; then it continues.
@@ -378,12 +366,8 @@ func TestBackgroundFlushesDuringMerge(t *testing.T) {
 		t.Errorf("and a few new rows: %v", kinds)
 	}
 	put(3000, 450, 10<<10)
-	if kinds := backgroundSteps(t, store, 1, nil); !slices.Equal(kinds, []string{"flush"}) {
-		t.Errorf("and a full MemRowSet: %v, want a flush", kinds)
-	}
+	must.Equal(t, backgroundSteps(t, store, 1, nil), []string{"flush"}, "a full MemRowSet")
 	end()
 	must.Do(t, <-merged)
-	if n, err := table.Count(t.Context()); n != 1270 || err != nil {
-		t.Errorf("%d rows, %v", n, err)
-	}
+	must.Equal(t, must.Get(table.Count(t.Context()))(t), 1270, "rows")
 }

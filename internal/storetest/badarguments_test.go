@@ -318,15 +318,9 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		})
 	}
 	// The store works as before.
-	if _, err := typed.Put(ctx, numberRow{1, 1}); err != nil {
-		t.Error(err)
-	}
-	if err := store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }); err != nil {
-		t.Error(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(typed.Put(ctx, numberRow{1, 1})))
+	must.Do(t, store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }))
+	must.Do(t, store.Close())
 	store.Visible()
 	store.Tables()
 	store.ReadOnly()
@@ -342,8 +336,6 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 func mustSchema(t testing.TB, columns ...schema.Column) *schema.Schema {
 	t.Helper()
 	s, err := schema.New(columns, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }

@@ -337,12 +337,8 @@ func (f byteFlip) apply(t *testing.T, fs *vfs.Mem) *vfs.Mem {
 	}
 	defer file.Close()
 	var b [1]byte
-	if _, err := file.ReadAt(b[:], f.off); err != nil {
-		t.Error(err)
-	}
-	if _, err := file.WriteAt([]byte{b[0] ^ f.mask}, f.off); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(file.ReadAt(b[:], f.off)))
+	must.Do(t, must.Err(file.WriteAt([]byte{b[0] ^ f.mask}, f.off)))
 	return fs
 }
 

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -42,19 +41,14 @@ func TestBloomBytesAreCells(t *testing.T) {
 		must.Do(t, err)
 		for i, c := range b.Schema {
 			got, err := oribi.BloomBytes(&c, row[c.Name])
-			if err != nil || string(got) != string(b.Columns[i].Cell(0)) {
-				t.Errorf("%s: %x, %v, want %x", c.Name, got, err, b.Columns[i].Cell(0))
-			}
+			must.Do(t, err)
+			must.Equal(t, string(got), string(b.Columns[i].Cell(0)), c.Name)
 		}
 	}
 	minusZero := oribi.Cell{0, 0, 0, 0, 0, 0, 0, 0x80}
-	if got, err := oribi.BloomBytes(&columns[5], minusZero); err != nil || string(got) != string(make([]byte, 8)) {
-		t.Errorf("-0: %x, %v", got, err)
-	}
+	must.Equal(t, string(must.Get(oribi.BloomBytes(&columns[5], minusZero))(t)), string(make([]byte, 8)))
 	for _, bad := range []any{nil, "x", 1 << 40} {
-		if _, err := oribi.BloomBytes(&columns[2], bad); !errors.Is(err, oribi.ErrSchema) {
-			t.Errorf("%v: %v, want ErrSchema", bad, err)
-		}
+		must.Fail(t, must.Err(oribi.BloomBytes(&columns[2], bad)), oribi.ErrSchema, bad)
 	}
 }
 
@@ -168,17 +162,14 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 				t.Errorf("%s: %d rows of %d pass, the scan returns %d", p, len(want), len(notNull), len(got))
 			}
 		}
-		if got := keys(oribi.Not(p)); !slices.Equal(got, negated) {
-			t.Errorf("NOT %s: %d rows, want %d", p, len(got), len(negated))
-		}
+		must.Equal(t, keys(oribi.Not(p)), negated, "NOT", p, "rows", len(negated))
 		if got := keys(oribi.And(oribi.Lt("k", 100),
 			oribi.Or(oribi.Eq("k", 7), oribi.Not(oribi.Not(p))))); len(got) > 100 || !slices.Contains(got, 7) {
 			t.Errorf("%s in a tree: %v", p, got)
 		}
 		count, err := table.Table.Count(t.Context(), oribi.Where(p))
-		if err != nil || count != int64(len(want)) {
-			t.Errorf("%s: Count returns %d, want %d, %v", p, count, len(want), err)
-		}
+		must.Do(t, err)
+		must.Equal(t, count, int64(len(want)), p, "Count")
 	}
 	if rested == 0 {
 		t.Error("no filter rested")

@@ -26,9 +26,7 @@ func bulkStore(t *testing.T, memory int64) (*oribi.Store, *oribi.Table) {
 		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1),
 			History: oribi.HistoryForever, MemoryLimit: memory}))(t)
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, store.Close())
 	})
 	return store, numbersTable(t, store, "numbers")
 }
@@ -41,9 +39,8 @@ func putNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, n int, f f
 		b.Upsert(table, oribi.Row{"k": k, "v": f(k)})
 		if b.Len() == 10_000 || k == n-1 {
 			var err error
-			if ts, err = b.Commit(context.Background(), oribi.NoSync); err != nil {
-				t.Fatal(err)
-			}
+			ts, err = b.Commit(context.Background(), oribi.NoSync)
+			must.Do(t, err)
 			b.Reset()
 		}
 	}
@@ -119,18 +116,12 @@ func TestBulkCallsRefuseOversizedBatches(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, res, err)
 		}
 	}
-	if store.Visible() != at {
-		t.Error("a refused call has committed")
-	}
+	must.Equal(t, store.Visible(), at, "a refused call has committed")
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := table.DeleteWhere(canceled); !errors.Is(err, context.Canceled) {
-		t.Errorf("a canceled context: %v", err)
-	}
+	must.Fail(t, must.Err(table.DeleteWhere(canceled)), context.Canceled, "a canceled context")
 	must.Do(t, store.DropTable("t"))
-	if _, err := table.DeleteWhere(ctx); err == nil {
-		t.Error("a dropped table")
-	}
+	must.Refuse(t, must.Err(table.DeleteWhere(ctx)), "a dropped table")
 }
 
 // afterCommit is a context that is canceled once a write batch has become visible.
@@ -156,12 +147,8 @@ func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
 	if res, err := table.UpdateWhere(ctx, oribi.Row{"v": 2}); !errors.Is(err, oribi.ErrBatchTooLarge) || res.Rows != 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if _, err := table.Truncate(ctx); !errors.Is(err, oribi.ErrBatchTooLarge) {
-		t.Fatalf("truncate: %v", err)
-	}
-	if store.Visible() != at {
-		t.Fatal("a call that was too large has changed something")
-	}
+	must.Fail(t, must.Err(table.Truncate(ctx)), oribi.ErrBatchTooLarge, "truncate")
+	must.Equal(t, store.Visible(), at, "a call that was too large has changed something")
 	res, err := table.UpdateWhere(afterCommit{ctx, store, at}, oribi.Row{"v": 2}, oribi.InPieces(), oribi.Where(oribi.Ne("v", 2)))
 	if !errors.Is(err, context.Canceled) || res.Rows == 0 || res.Rows == rows || res.Next == nil {
 		t.Fatalf("canceled after the first piece: %+v, %v", res, err)
@@ -170,9 +157,7 @@ func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
 	if err != nil || n < res.Rows-1 || n > res.Rows {
 		t.Fatalf("%d rows are updated below %v, want %d, %v", n, res.Next, res.Rows, err)
 	}
-	if n, err := table.Count(ctx, oribi.Where(oribi.Eq("v", 2))); n != res.Rows || err != nil {
-		t.Fatalf("%d rows are updated, want %d, %v", n, res.Rows, err)
-	}
+	must.Equal(t, must.Get(table.Count(ctx, oribi.Where(oribi.Eq("v", 2))))(t), res.Rows, "updated rows")
 	rest, err := table.UpdateWhere(ctx, oribi.Row{"v": 2}, oribi.InPieces(), oribi.Where(oribi.Ne("v", 2)), oribi.From(res.Next))
 	if err != nil || res.Rows+rest.Rows != rows || rest.Next != nil {
 		t.Fatalf("resumed: %d and %d rows, %v", res.Rows, rest.Rows, err)
@@ -180,15 +165,9 @@ func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
 	if rest, err = table.Truncate(ctx, oribi.InPieces(), oribi.NoSync); err != nil || rest.Rows != rows {
 		t.Fatalf("truncate: %+v, %v", rest, err)
 	}
-	if n, err := table.Count(ctx); n != 0 || err != nil {
-		t.Fatalf("%d rows, %v", n, err)
-	}
-	if n, err := table.Count(ctx, oribi.AsOf(at)); n != rows || err != nil {
-		t.Fatalf("%d rows before, %v", n, err)
-	}
-	if _, err := table.RestoreTo(ctx, at); !errors.Is(err, oribi.ErrBatchTooLarge) {
-		t.Fatalf("restore: %v", err)
-	}
+	must.Equal(t, must.Get(table.Count(ctx))(t), 0, "rows")
+	must.Equal(t, must.Get(table.Count(ctx, oribi.AsOf(at)))(t), rows, "rows before")
+	must.Fail(t, must.Err(table.RestoreTo(ctx, at)), oribi.ErrBatchTooLarge, "restore")
 }
 
 // A key column of type string may be empty, and so may be the encoded key.
@@ -212,9 +191,7 @@ func TestBulkCallsInPiecesChangeTheRowOfAnEmptyKey(t *testing.T) {
 	if err != nil || res.Rows != 2 || res.Timestamp != at+3 {
 		t.Errorf("two pieces: %+v, %v", res, err)
 	}
-	if n, err := table.Count(ctx, oribi.Where(oribi.Eq("v", 3))); n != 2 || err != nil {
-		t.Errorf("%d rows are updated, want 2, %v", n, err)
-	}
+	must.Equal(t, must.Get(table.Count(ctx, oribi.Where(oribi.Eq("v", 3))))(t), 2, "updated rows")
 	disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write}})
 	res, err = table.UpdateWhere(ctx, oribi.Row{"v": 4}, oribi.PieceBytes(1<<20))
 	if !errors.Is(err, oribi.ErrPoisoned) || res.Rows != 0 || len(res.Next) != 1 || res.Next[0] != "" {
@@ -335,9 +312,7 @@ func TestBulkCallsWithConcurrentWriters(t *testing.T) {
 				t.Errorf("%s %d: key %d was left at %d", what, x, k, now)
 			}
 		}
-		if changed != res.Rows {
-			t.Errorf("%s: %d rows are changed, the result says %d", what, changed, res.Rows)
-		}
+		must.Equal(t, changed, res.Rows, what, "rows changed")
 		if what == "truncate" && len(after) != 0 {
 			t.Errorf("%d rows are left at the timestamp of a truncate", len(after))
 		}
@@ -508,9 +483,7 @@ func TestRestoreInPieces(t *testing.T) {
 	rest := must.Get(table.RestoreTo(ctx, full, oribi.InPieces(), oribi.NoSync))(t)
 	wantContent(t, "restored", content(t, table), was)
 	wantContent(t, "before it was restored", content(t, table, oribi.AsOf(changed)), is)
-	if n := res.Rows + rest.Rows; n != 20_000+(rows-30_000)+1 {
-		t.Errorf("%d rows were restored", n)
-	}
+	must.Equal(t, res.Rows+rest.Rows, 20_000+(rows-30_000)+1, "rows were restored")
 	if rest.Timestamp <= changed+1 || rest.Timestamp != store.Visible() {
 		t.Errorf("%d is the last timestamp, visible %d", rest.Timestamp, store.Visible())
 	}

@@ -210,9 +210,7 @@ func checkCells(t *testing.T, c typeCase) {
 			}
 		}
 		begin()
-		if err := call.write(ctx, table, nil); err == nil {
-			t.Errorf("%s: NULL in a column that is not nullable", name)
-		}
+		must.Refuse(t, call.write(ctx, table, nil), name, "NULL in a column that is not nullable")
 	}
 	checkCellSchemas(t, table, &v, cells)
 	checkCellReads(t, table, &v, cells)
@@ -269,9 +267,7 @@ func checkCellReads(t *testing.T, table cellTable, v *schema.Column, cells []ori
 			b.If(table.Table, oribi.Row{"k": i}, p)
 			b.DeleteIf(table.Table, oribi.Row{"k": i}, p)
 			if v.Type == schema.Array {
-				if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrSchema) {
-					t.Errorf("%v: a condition: %v", p, err)
-				}
+				must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrSchema, p, "a condition")
 			} else if b.Err() != nil {
 				t.Errorf("%v: a condition: %v", p, b.Err())
 			}
@@ -279,9 +275,7 @@ func checkCellReads(t *testing.T, table cellTable, v *schema.Column, cells []ori
 	}
 	for _, cell := range malformedCells(v) {
 		for _, p := range predicates(cell) {
-			if _, err := table.Count(ctx, oribi.Where(p)); !errors.Is(err, oribi.ErrSchema) {
-				t.Errorf("%v: %v", p, err)
-			}
+			must.Fail(t, must.Err(table.Count(ctx, oribi.Where(p))), oribi.ErrSchema, p)
 		}
 		if _, err := oribi.BloomBytes(v, oribi.Cell(cell)); !errors.Is(err, oribi.ErrSchema) {
 			t.Errorf("BloomBytes of %x: %v", cell, err)

@@ -179,16 +179,13 @@ func TestCheckpointsWithConcurrentWriters(t *testing.T) {
 		mu.Unlock()
 		some = slices.DeleteFunc(some, func(ts mvcc.Timestamp) bool { return ts > c.Timestamp })
 		some = append(some[max(0, len(some)-8):], some[len(some)/2], c.Timestamp)
-		if err := sameAsOf(store, s, some...); err != nil {
-			t.Fatalf("checkpoint %d as of %v: %v", n, c.Timestamp, err)
-		}
+		must.Do(t, sameAsOf(store, s, some...), "checkpoint", n, "as of", c.Timestamp)
 		r := must.Get(s.Table("right"))(t)
 		l := must.Get(s.Table("left"))(t)
 		a, _, err1 := model.StoreDigest(ctx, l, mvcc.Max)
 		b, _, err2 := model.StoreDigest(ctx, r, mvcc.Max)
-		if err := errors.Join(err1, err2); err != nil || a != b {
-			t.Fatalf("checkpoint %d: the tables differ; %v", n, err)
-		}
+		must.Do(t, errors.Join(err1, err2))
+		must.Equal(t, a, b, "checkpoint", n, "the tables differ")
 		must.Do(t, errors.Join(s.Close(), vfs.RemoveAll(mem, dir)))
 	}
 	cancel()
@@ -242,9 +239,7 @@ func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 	if err != nil || !began.Load() {
 		t.Fatal(err, began.Load())
 	}
-	if failed != nil {
-		t.Fatal(failed)
-	}
+	must.Do(t, failed)
 	s := must.Get(openCopy(disk, "/copy"))(t)
 	defer s.Close()
 	if err := sameAsOf(store, s, ts, c.Timestamp); err != nil || c.Timestamp < ts {
@@ -305,9 +300,7 @@ func TestCrashDuringCheckpointLeavesNoStoreOrAWholeOne(t *testing.T) {
 			t.Fatalf("%s of %s, %s: %v", x.op.Op, x.op.Name, x.name, err)
 		default:
 			whole++
-			if err := errors.Join(sameAsOf(store, s, c.Timestamp), s.Close()); err != nil {
-				t.Fatalf("%s of %s, %s: %v", x.op.Op, x.op.Name, x.name, err)
-			}
+			must.Do(t, errors.Join(sameAsOf(store, s, c.Timestamp), s.Close()), x.op.Op, "of", x.op.Name, x.name)
 		}
 		if names, err := x.image.List("/copy"); err == nil && len(names) > 1 && s == nil {
 			// A writer does not take it for an unfinished format, and removes nothing.
@@ -320,9 +313,7 @@ func TestCrashDuringCheckpointLeavesNoStoreOrAWholeOne(t *testing.T) {
 			}
 		}
 		src, err := openCopyOfKilled(x.image)
-		if err != nil {
-			t.Fatalf("%s of %s, %s: the store: %v", x.op.Op, x.op.Name, x.name, err)
-		}
+		must.Do(t, err, x.op.Op, "of", x.op.Name, x.name, "the store")
 		src.Close()
 	}
 	t.Logf("%d crashes, %d with the copy", len(crashes), whole)
@@ -369,13 +360,9 @@ func checkFailedCheckpoints(t *testing.T, exists bool) {
 		switch {
 		case err == nil:
 			s, err := openCopy(disk, "/copy")
-			if err != nil {
-				t.Fatalf("call %d: %v", n, err)
-			}
-			if err := errors.Join(sameAsOf(store, s, c.Timestamp), s.Close(),
-				vfs.RemoveAll(disk, "/copy")); err != nil {
-				t.Fatalf("call %d: %v", n, err)
-			}
+			must.Do(t, err, "call", n)
+			must.Do(t, errors.Join(sameAsOf(store, s, c.Timestamp), s.Close(),
+				vfs.RemoveAll(disk, "/copy")), "call", n)
 		// Pebble reports some as text
 		case !strings.Contains(err.Error(), strings.TrimSuffix(cause.Error(), " on device")),
 			errors.Is(err, oribi.ErrCorrupt), errors.Is(err, oribi.ErrPoisoned):
@@ -391,13 +378,9 @@ func checkFailedCheckpoints(t *testing.T, exists bool) {
 				}
 				break
 			}
-			if _, err := disk.Stat("/copy"); !errors.Is(err, fs.ErrNotExist) {
-				t.Fatalf("call %d: the copy is there: %v", n, err)
-			}
+			must.Fail(t, must.Err(disk.Stat("/copy")), fs.ErrNotExist, "call", n, "the copy is there")
 		}
-		if err := store.Poisoned(); err != nil {
-			t.Fatalf("call %d: %v", n, err)
-		}
+		must.Do(t, store.Poisoned(), "call", n)
 		if !failed {
 			break
 		}
@@ -414,21 +397,13 @@ func TestCheckpointOfReadOnlyStoreAndRefusals(t *testing.T) {
 	mem := vfs.NewMem()
 	store := copiedStore(t, mem)
 	ctx := context.Background()
-	if _, err := store.Checkpoint(ctx, "/store"); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("onto itself: %v", err)
-	}
-	if _, err := store.Checkpoint(ctx, "/missing/copy"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a parent: %v", err)
-	}
+	must.Fail(t, must.Err(store.Checkpoint(ctx, "/store")), fs.ErrExist, "onto itself")
+	must.Fail(t, must.Err(store.Checkpoint(ctx, "/missing/copy")), fs.ErrNotExist, "without a parent")
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := store.Checkpoint(canceled, "/copy"); !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled: %v", err)
-	}
+	must.Fail(t, must.Err(store.Checkpoint(canceled, "/copy")), context.Canceled, "canceled")
 	must.Do(t, store.Close())
-	if _, err := store.Checkpoint(ctx, "/copy"); !errors.Is(err, oribi.ErrClosed) {
-		t.Errorf("closed: %v", err)
-	}
+	must.Fail(t, must.Err(store.Checkpoint(ctx, "/copy")), oribi.ErrClosed, "closed")
 	before := must.Get(files.Fingerprint(mem, "/store"))(t)
 	store = must.Get(oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true}))(t)
 	defer store.Close()
@@ -444,15 +419,11 @@ func TestCheckpointOfReadOnlyStoreAndRefusals(t *testing.T) {
 	}
 	s := must.Get(openCopy(mem, "/copy"))(t)
 	defer s.Close()
-	if err := sameAsOf(store, s, c.Timestamp, mvcc.Max); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, sameAsOf(store, s, c.Timestamp, mvcc.Max))
 	a, _ := store.Info()
 	b, err := s.Info()
 	if err != nil || a.UUID == b.UUID || b.UUID != c.UUID || a.Bytes.Live != b.Bytes.Live {
 		t.Errorf("%+v, copied %+v: %+v, %v", a, c, b, err)
 	}
-	if after, err := files.Fingerprint(mem, "/store"); err != nil || before != after {
-		t.Errorf("the store has changed: %v", err)
-	}
+	must.Equal(t, before, must.Get(files.Fingerprint(mem, "/store"))(t), "the store has changed")
 }

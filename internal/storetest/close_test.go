@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -18,20 +19,14 @@ func TestCloseFlushesWhatTakesLongerToReplay(t *testing.T) {
 		t.Run(fmt.Sprintf("%d small tables", c.small), func(t *testing.T) {
 			columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 				{Name: "v", Type: schema.Binary}}, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			dir := t.TempDir()
 			s, err := oribi.Open(dir, &oribi.Options{Manual: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			b := s.NewBatch()
 			for i := range c.small + 1 {
 				table, err := s.CreateTable(fmt.Sprint("t", i), columns)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				rows := 1
 				if i == c.small {
 					rows = 600 // 18 MiB
@@ -41,24 +36,17 @@ func TestCloseFlushesWhatTakesLongerToReplay(t *testing.T) {
 					if b.Bytes() < 1<<20 && k < rows-1 {
 						continue
 					}
-					if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, must.Err(b.Commit(t.Context(), oribi.NoSync)))
 					b.Reset()
 				}
 			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if s, err = oribi.Open(dir, &oribi.Options{Manual: true}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Close())
+			s, err = oribi.Open(dir, &oribi.Options{Manual: true})
+			must.Do(t, err)
 			defer s.Close()
 			for i, table := range s.Tables() {
 				large := table.Name() == fmt.Sprint("t", c.small)
-				if flushed := len(table.RowSets()) > 0; flushed != (large || c.flushed) {
-					t.Errorf("table %s: flushed %v", table.Name(), flushed)
-				}
+				must.Equal(t, len(table.RowSets()) > 0, large || c.flushed, "table", table.Name(), "flushed")
 				n, err := table.Count(t.Context())
 				if want := int64(1); err != nil || n != want && !(large && n == 600) {
 					t.Errorf("table %d: %d rows, %v", i, n, err)

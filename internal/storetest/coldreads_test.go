@@ -105,9 +105,7 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 			t.Errorf("the first Get took %d reads, want at most 3", n)
 		}
 		get(table, 20)
-		if n := reads(); n != 1 {
-			t.Errorf("the second Get took %d reads, want one", n)
-		}
+		must.Equal(t, reads(), 1, "reads of the second Get")
 	})
 	t.Run("large row file", func(t *testing.T) {
 		of := of
@@ -120,9 +118,7 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 			if i < 2 {
 				want++ // the end of the row file; at the second Get, the key directory
 			}
-			if n := reads(); n != want {
-				t.Errorf("Get %d took %d reads, want %d", i, n, want)
-			}
+			must.Equal(t, reads(), want, "Get", i, "reads")
 		}
 	})
 }
@@ -180,7 +176,5 @@ func TestOpenReadsAhead(t *testing.T) {
 			t.Errorf("page %s was not read ahead", page)
 		}
 	}
-	if few := pages(1<<20, false); len(few) != len(plain) {
-		t.Errorf("%d pages of a larger store were read, want %d", len(few), len(plain))
-	}
+	must.Equal(t, len(pages(1<<20, false)), len(plain), "pages of a larger store were read")
 }

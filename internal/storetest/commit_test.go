@@ -20,13 +20,9 @@ func TestCommitKeepsRowsWhenTheDiskIsFull(t *testing.T) {
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": 1, "v": 10})
 	disk.free.Store(0)
-	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrNoSpace) {
-		t.Fatal(err)
-	}
+	must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrNoSpace)
 	disk.free.Store(1 << 30)
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatalf("the retry: %v", err)
-	}
+	must.Do(t, must.Err(b.Commit(ctx)), "the retry")
 	if row, err := table.Get(ctx, 1); err != nil || row["v"] != int64(10) {
 		t.Fatal(row, err)
 	}
@@ -55,9 +51,7 @@ func TestReadsHonorACanceledContext(t *testing.T) {
 	for name, err := range map[string]error{"get": get, "cells": cells, "many": many, "count": count,
 		"count some": some, "snapshot": snapshot,
 		"history": history, "diff": diff, "rows": rows} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, err, context.Canceled, name)
 	}
 }
 

@@ -158,12 +158,8 @@ func TestSnapshotsShowWholeBatches(t *testing.T) {
 	})
 	c.work(proofTime(200 * time.Millisecond))
 	t.Logf("%d commits, %d scans, %d flushes and compactions", commits.Load(), scans.Load(), works.Load())
-	if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("verify: %+v", f) }); err != nil {
-		t.Error(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, store.Verify(ctx, func(f oribi.Finding) { t.Errorf("verify: %+v", f) }))
+	must.Do(t, store.Close())
 }
 
 // A scan that started before a compaction, or before its table was dropped, returns the rows of its
@@ -185,9 +181,7 @@ func scanAcross(t *testing.T, table *oribi.Table, what string, do func() error) 
 	t.Helper()
 	var n int64
 	for row, err := range table.Scan(context.Background()).Rows() {
-		if err != nil {
-			t.Fatalf("%s: row %d: %v", what, n, err)
-		}
+		must.Do(t, err, what, "row", n)
 		if row["k"] != n || row["v"] != -n {
 			t.Fatalf("%s: row %d is %v", what, n, row)
 		}
@@ -196,9 +190,7 @@ func scanAcross(t *testing.T, table *oribi.Table, what string, do func() error) 
 		}
 		n++
 	}
-	if n != 30000 {
-		t.Errorf("%s: %d rows", what, n)
-	}
+	must.Equal(t, n, 30000, what, "rows")
 }
 
 func TestConcurrentInsertsOfAKeyHaveOneWinner(t *testing.T) {
@@ -298,9 +290,7 @@ func closeWhileRunning(t *testing.T, after int) {
 	})
 	c.stop()
 	c.wg.Wait()
-	if err := store.Close(); err != nil {
-		t.Errorf("a second Close: %v", err)
-	}
+	must.Do(t, store.Close(), "a second Close")
 	store, table = busyStore(t, mem)
 	defer store.Close()
 	for _, k := range acknowledged {
@@ -406,9 +396,8 @@ func TestRowsAreLinearizable(t *testing.T) {
 	})
 	c.each(1, func(r *rand.Rand) error { return moveRows(table, r) })
 	c.work(proofTime(200 * time.Millisecond))
-	if result := porcupine.CheckOperationsTimeout(register, history, minute); result != porcupine.Ok {
-		t.Errorf("%d operations: %v", len(history), result)
-	}
+	must.Equal(t, porcupine.CheckOperationsTimeout(register, history, minute), porcupine.Ok,
+		len(history), "operations")
 	t.Logf("%d operations, %d swaps", len(history), swaps.Load())
 }
 

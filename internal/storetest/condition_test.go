@@ -127,12 +127,8 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		for _, r := range results {
-			if got := value(table.Get(ctx, r.key)); got != r.after {
-				t.Fatalf("%s, %s: %v, want %v", when, r.name, got, r.after)
-			}
-			if got := value(table.Get(ctx, r.key, oribi.AsOf(r.ts))); got != r.after {
-				t.Fatalf("%s, %s, as of its commit: %v, want %v", when, r.name, got, r.after)
-			}
+			must.Equal(t, value(table.Get(ctx, r.key)), r.after, when, r.name)
+			must.Equal(t, value(table.Get(ctx, r.key, oribi.AsOf(r.ts))), r.after, when, r.name, "as of its commit")
 			if got := value(table.Get(ctx, r.key, oribi.AsOf(r.ts-1))); r.after != r.before && got != r.before {
 				t.Fatalf("%s, %s, as of before its commit: %v, want %v", when, r.name, got, r.before)
 			}
@@ -140,10 +136,8 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 			for v := range table.History(ctx, r.key) {
 				changed = changed || v.Timestamp == r.ts
 			}
-			if changed != (r.before != r.after) {
-				t.Fatalf("%s, %s: from %v to %v, the history reports a change: %v", when,
-					r.name, r.before, r.after, changed)
-			}
+			must.Equal(t, changed, r.before != r.after,
+				when, r.name, "from", r.before, "to", r.after, "the history reports a change")
 		}
 	}
 	check("applied")
@@ -231,9 +225,7 @@ func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 		must.Do(t, err)
 		keys[d.KeyRow()["k"]] = true
 	}
-	if fmt.Sprint(keys) != "map[1:true 5:true 8:true 10:true]" {
-		t.Errorf("changed by the batch: %v", keys)
-	}
+	must.Equal(t, fmt.Sprint(keys), "map[1:true 5:true 8:true 10:true]", "changed by the batch")
 	b.Reset()
 	if _, err := b.Commit(ctx); err != nil || len(b.Refused()) != 0 {
 		t.Errorf("an empty batch: %v, refused %v", err, b.Refused())

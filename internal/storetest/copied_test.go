@@ -76,9 +76,7 @@ func copiedTable(t *testing.T) (table *oribi.Table, versions map[int]int, commit
 		all.RowSets = append(all.RowSets, r.ID)
 	}
 	must.Do(t, table.Merge(t.Context(), all))
-	if n := len(table.Layout().RowSets); n != 1 {
-		t.Fatalf("%d rowsets after the merge, want 1", n)
-	}
+	must.Equal(t, len(table.Layout().RowSets), 1, "rowsets after the merge")
 	return table, versions, commits
 }
 

@@ -1,12 +1,12 @@
 package storetest
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/backup"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/salvage"
@@ -25,91 +25,60 @@ func TestCopiesOfOldRowsAnswerAsTheStore(t *testing.T) {
 		})}
 	}
 	store, err := oribi.Open("/store", options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	table, err := store.CreateTable("t",
 		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.Int64}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	put := func(from, to, v int) mvcc.Timestamp {
 		b := store.NewBatch()
 		for k := from; k < to; k++ {
 			b.Upsert(table, oribi.Row{"k": k, "v": v})
 		}
 		ts, err := b.Commit(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return ts
 	}
 	first := put(0, 1000, 1)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(table.Flush(ctx))
+	must.Do(t, table.Flush(ctx))
 	now = now.Add(20 * 24 * time.Hour)
 	old := put(500, 800, 2)
-	must(table.Compact(ctx)) // drops what is older than the history
+	must.Do(t, table.Compact(ctx)) // drops what is older than the history
 	now = now.Add(30 * time.Minute)
 	last := put(700, 1200, 3)
 
 	check := func(name string, s *oribi.Store) {
 		t.Helper()
 		copied, err := s.Table("t")
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if err := sameAsOf(store, s, old, last); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if n, err := copied.Count(ctx); n != 1200 || err != nil {
-			t.Errorf("%s: %d rows, %v", name, n, err)
-		}
-		if _, err := copied.Count(ctx, oribi.AsOf(first)); !errors.Is(err, oribi.ErrTooOld) {
-			t.Errorf("%s: read before the history: %v", name, err)
-		}
-		if err := model.Verified(s); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, err, name)
+		must.Do(t, sameAsOf(store, s, old, last), name)
+		must.Equal(t, must.Get(copied.Count(ctx))(t), 1200, name, "rows")
+		must.Fail(t, must.Err(copied.Count(ctx, oribi.AsOf(first))), oribi.ErrTooOld, name, "read before the history")
+		must.Do(t, model.Verified(s), name)
 	}
 	check("the store", store)
 	_, err = store.Checkpoint(ctx, "/checkpoint")
-	must(err)
-	must(store.Close())
-	if store, err = oribi.Open("/store", options()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, store.Close())
+	store, err = oribi.Open("/store", options())
+	must.Do(t, err)
 	_, err = salvage.Run(ctx, "/checkpoint", "/salvaged", options(), func(l salvage.Loss) { t.Errorf("lost: %+v", l) })
-	must(err)
+	must.Do(t, err)
 	repository := backup.Open(backup.Dir("/repository", mem))
 	b, err := repository.Backup(ctx, store)
-	must(err)
+	must.Do(t, err)
 	_, err = repository.Restore(ctx, b.Number, "/restored", options())
-	must(err)
+	must.Do(t, err)
 	for _, dir := range []string{"/checkpoint", "/salvaged", "/restored"} {
 		s, err := oribi.Open(dir, options())
-		if err != nil {
-			t.Fatalf("%s: %v", dir, err)
-		}
+		must.Do(t, err, dir)
 		check(dir, s)
 		// A restoration to a time that the copy still has brings back the old rows.
 		of, err := s.Table("t")
-		must(err)
-		if _, err := of.RestoreTo(ctx, first); !errors.Is(err, oribi.ErrTooOld) {
-			t.Errorf("%s: restored to before the history: %v", dir, err)
-		}
-		if r, err := of.RestoreTo(ctx, old); err != nil || r.Rows != 500 {
-			t.Errorf("%s: restored %d rows, %v", dir, r.Rows, err)
-		}
-		if n, err := of.Count(ctx); n != 1000 || err != nil {
-			t.Errorf("%s: %d rows after the restoration, %v", dir, n, err)
-		}
-		must(s.Close())
+		must.Do(t, err)
+		must.Fail(t, must.Err(of.RestoreTo(ctx, first)), oribi.ErrTooOld, dir, "restored to before the history")
+		must.Equal(t, must.Get(of.RestoreTo(ctx, old))(t).Rows, 500, dir, "restored rows")
+		must.Equal(t, must.Get(of.Count(ctx))(t), 1000, dir, "rows after the restoration")
+		must.Do(t, s.Close())
 	}
-	must(store.Close())
+	must.Do(t, store.Close())
 }

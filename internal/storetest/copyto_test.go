@@ -25,19 +25,11 @@ func TestCopiesIntoEmptyDirectories(t *testing.T) {
 	t.Cleanup(func() { store.Close() })
 	must.Do(t, errors.Join(mem.Mkdir("/volume"), mem.Mkdir("/volume/lost+found")))
 	must.Get(store.Checkpoint(ctx, "/volume"))(t)
-	if _, err := mem.Stat("/volume/lost+found"); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(mem.Stat("/volume/lost+found")))
 	copied := must.Get(oribi.Open("/volume", &oribi.Options{FS: mem}))(t)
-	if _, err := copied.DiskUsage(); err != nil {
-		t.Error(err)
-	}
-	if err := copied.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := store.Checkpoint(ctx, "/volume"); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("onto a store: %v", err)
-	}
+	must.Do(t, must.Err(copied.DiskUsage()))
+	must.Do(t, copied.Close())
+	must.Fail(t, must.Err(store.Checkpoint(ctx, "/volume")), fs.ErrExist, "onto a store")
 }
 
 // Names that lead nowhere, or into the directory of a store, are refused with a clear text.
@@ -87,12 +79,8 @@ func TestPlacesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, c.err, c.want)
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(base, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the target of the link was made: %v", err)
-	}
+	must.Fail(t, must.Err(os.Lstat(filepath.Join(base, "nowhere"))), fs.ErrNotExist, "the target of the link was made")
 	for _, dir := range []string{"s", "damaged"} {
-		if _, err := os.Lstat(filepath.Join(base, dir, "x")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s/x: %v", dir, err)
-		}
+		must.Fail(t, must.Err(os.Lstat(filepath.Join(base, dir, "x"))), fs.ErrNotExist, dir, "/x")
 	}
 }

@@ -185,9 +185,7 @@ func TestCursorEndsWithErrors(t *testing.T) {
 		if test.c.Next() || test.c.Row() != nil || !errors.Is(test.c.Err(), test.want) {
 			t.Errorf("row %v, error %v, want %v", test.c.Row(), test.c.Err(), test.want)
 		}
-		if err := test.c.Close(); !errors.Is(err, test.want) {
-			t.Errorf("Close returned %v", err)
-		}
+		must.Fail(t, test.c.Close(), test.want, "Close")
 	}
 }
 

@@ -22,9 +22,7 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 	var failed failures
 	for begin := time.Now(); total.Flips < least || time.Since(begin) < *forFlag; seed++ {
 		d, err := damage.New(seed, 40)
-		if err != nil {
-			t.Fatalf("-seed=%d: %.3000v", seed, err)
-		}
+		must.Do(t, err, "-seed", seed)
 		for range 100 {
 			flip, err := d.RandomFlip(rng)
 			must.Do(t, err)
@@ -52,17 +50,13 @@ func TestEveryFlippedBitIsFoundRepairedOrUnused(t *testing.T) {
 			b, err = damage.NewBits(store)
 			last = store
 		}
-		if err != nil {
-			t.Fatalf("-seed=%d: %.3000v", seed, err)
-		}
+		must.Do(t, err, "-seed", seed)
 		var counts damage.BitCounts
 		within(t, 10*minute, func() {
 			counts, err = b.Slice(slice, func(damage.BitCounts) bool { return time.Now().Before(end) })
 		})
 		total.Add(counts)
-		if err != nil {
-			t.Fatalf("-seed=%d: %.3000v", seed, err)
-		}
+		must.Do(t, err, "-seed", seed)
 	}
 	t.Logf("%+v", total)
 	if total.Flips > 2000 && (total.Refused == 0 || total.Repaired == 0 || total.Found == 0 || total.Unused == 0) {

@@ -125,9 +125,8 @@ func TestDescendingScansReverseAscendingOnes(t *testing.T) {
 				if limit >= 0 {
 					want = want[:min(limit, len(want))]
 				}
-				if got := readTexts(t, visits.Scan(t.Context(), opts...)); !slices.Equal(got, want) {
-					t.Fatalf("%s as of %v, limit %d: %d rows, want %d", name, at, limit, len(got), len(want))
-				}
+				must.Equal(t, readTexts(t, visits.Scan(t.Context(), opts...)), want,
+					name, "as of", at, "limit", limit, "rows", len(want))
 			}
 		}
 	}
@@ -169,9 +168,7 @@ func TestDescendingScanForms(t *testing.T) {
 		"ScanAs":         readTexts(t, oribi.ScanAs[narrowVisit](t.Context(), visits.Table, oribi.Desc())),
 		"AnyOrder, Desc": rows(oribi.AnyOrder(), oribi.Desc()),
 	} {
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %d rows, want %d", name, len(got), len(want))
-		}
+		must.Equal(t, got, want, name, "rows", len(want))
 	}
 	if got := rows(oribi.Desc(), oribi.AnyOrder()); slices.Equal(got, want) {
 		t.Error("rows in descending order with Desc, AnyOrder")

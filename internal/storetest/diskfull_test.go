@@ -65,9 +65,7 @@ func TestFullDiskAllowsOperationsThatFreeSpace(t *testing.T) {
 				t.Errorf("%s: %s: %v, want ErrNoSpace", what, step.name, err)
 			}
 		}
-		if err := store.Poisoned(); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		must.Do(t, store.Poisoned(), what)
 	}
 	store, table = open()
 	disk.free.Store(8 << 20)
@@ -76,18 +74,12 @@ func TestFullDiskAllowsOperationsThatFreeSpace(t *testing.T) {
 	check("rows have no room", 8<<20, false, true, true)
 	disk.free.Store(2 << 20)
 	spare := must.Get(store.CreateTable("spare", table.Schema()))(t)
-	if err := store.DropTable(spare.Name()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, store.DropTable(spare.Name()))
 	disk.free.Store(1 << 10)
-	if err := store.DropTable("numbers"); !errors.Is(err, oribi.ErrNoSpace) {
-		t.Errorf("a drop on a full disk: %v, want ErrNoSpace", err)
-	}
+	must.Fail(t, store.DropTable("numbers"), oribi.ErrNoSpace, "a drop on a full disk")
 	check("space again", 1<<30, true, true, true)
 	must.Do(t, store.Close())
 	store, table = open()
 	defer store.Close()
-	if n, err := table.Count(ctx); err != nil || n != 998 {
-		t.Errorf("%d rows, %v; want 998", n, err)
-	}
+	must.Equal(t, must.Get(table.Count(ctx))(t), 998, "rows")
 }

@@ -126,9 +126,8 @@ func TestTransactionsCommitBeforeTheirRowsExpire(t *testing.T) {
 		switch ts, err := tx.Commit(); {
 		case err == nil:
 			committed++
-			if _, err := table.Get(ctx, k, oribi.AsOf(ts)); err != nil {
-				t.Errorf("row %d, read by a transaction, as of its commit: %v", k, err)
-			}
+			must.Do(t, must.Err(table.Get(ctx, k, oribi.AsOf(ts))),
+				"row", k, "read by a transaction, as of its commit")
 		case errors.Is(err, oribi.ErrConflict):
 			refused++
 		default:

@@ -42,17 +42,13 @@ func TestRetriedFlushKeepsRenewedRows(t *testing.T) {
 		cancel()
 		return nil
 	})
-	if err := s.table.Flush(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatalf("%v, want context.Canceled", err)
-	}
+	must.Fail(t, s.table.Flush(ctx), context.Canceled)
 	disk.Watch(func(faultfs.Call) error { return nil })
 	s.move(30 * time.Second)
 	s.put(1, 2, 3*time.Hour)
 	s.move(2 * time.Hour)
 	must.Do(t, s.table.Flush(t.Context()))
-	if got := s.content(); got != "1=2 " {
-		t.Errorf("after the flush: %s", got)
-	}
+	must.Equal(t, s.content(), "1=2 ", "after the flush")
 }
 
 // An ingest looks up the keys of expired rows, whose locks it does not hold, while a writer

@@ -83,15 +83,10 @@ func TestExplain(t *testing.T) {
 func checkSums(t *testing.T, e *oribi.Explanation) {
 	t.Helper()
 	s, r := &e.RowSets, &e.Rows
-	if s.Disk != s.Outside+s.NotReached+s.Read {
-		t.Errorf("rowsets do not add up: %+v", *s)
-	}
-	if r.Disk+r.Memory != r.Outside+r.NotReached+r.Invisible+r.Excluded+r.NotReturned+r.Decoded+r.Stored {
-		t.Errorf("rows do not add up: %+v", *r)
-	}
-	if e.Returned != r.Decoded+r.Stored {
-		t.Errorf("%d rows returned, %+v", e.Returned, *r)
-	}
+	must.Equal(t, s.Disk, s.Outside+s.NotReached+s.Read, "rowsets do not add up", *s)
+	must.Equal(t, r.Disk+r.Memory, r.Outside+r.NotReached+r.Invisible+r.Excluded+r.NotReturned+r.Decoded+r.Stored,
+		"rows do not add up", *r)
+	must.Equal(t, e.Returned, r.Decoded+r.Stored, "rows returned", *r)
 	for _, p := range e.Predicates {
 		if p.Tested != p.Schema+p.ZoneMap+p.Dictionary+p.Planes+p.Stored+p.Decoded+p.Changed+p.Memory+p.Untested ||
 			p.Passed > p.Tested {
@@ -228,9 +223,7 @@ func explainCountsWhatScansDo(t *testing.T, table *oribi.Table, before mvcc.Time
 			if e.RowSets != c.rowSets || e.Rows != c.rows {
 				t.Errorf("%s: rowsets %+v, rows %+v, want %+v and %+v", name, e.RowSets, e.Rows, c.rowSets, c.rows)
 			}
-			if fmt.Sprint(e.Predicates) != fmt.Sprint(c.predicates) {
-				t.Errorf("%s: predicates\n%+v, want\n%+v", name, e.Predicates, c.predicates)
-			}
+			must.Equal(t, fmt.Sprint(e.Predicates), fmt.Sprint(c.predicates), name, "predicates")
 			if c.columns != nil && !reflect.DeepEqual(e.Columns, c.columns) {
 				t.Errorf("%s: columns\n%+v, want\n%+v", name, e.Columns, c.columns)
 			}
@@ -376,9 +369,7 @@ func explainOfRandomScans(t *testing.T, table *oribi.Table, before mvcc.Timestam
 			[]oribi.Aggregate{oribi.SumOf("wide"), oribi.CountRows()}, aggregate...))(t)
 		checkSums(t, &e)
 		aggregated := e.Returned
-		if n, err := table.Count(t.Context(), common...); err != nil || n != aggregated {
-			t.Errorf("%d rows, %v, counted; %d aggregated", n, err, aggregated)
-		}
+		must.Equal(t, must.Get(table.Count(t.Context(), common...))(t), aggregated, "rows counted")
 		if r.IntN(4) == 0 {
 			opts = append(opts, oribi.Limit(int64(r.IntN(3000))))
 		} else if r.IntN(3) == 0 && !workers {

@@ -138,9 +138,7 @@ func TestExplainSaysHowARowIsFound(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := table.Explain(ctx, 4); !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled: %v", err)
-	}
+	must.Fail(t, must.Err(table.Explain(ctx, 4)), context.Canceled, "canceled")
 }
 
 func TestExplainSaysWhetherARowFileIsRead(t *testing.T) {
@@ -198,9 +196,7 @@ func TestExplainWithConcurrentCompactions(t *testing.T) {
 	}()
 	for n := 0; ; n++ {
 		trace, err := table.Explain(t.Context(), 4)
-		if err != nil {
-			t.Fatalf("after %d: %v", n, err)
-		}
+		must.Do(t, err, "after", n)
 		if s := trace.Steps[len(trace.Steps)-1]; !s.Live {
 			t.Fatalf("after %d: %+v", n, trace)
 		}
@@ -225,9 +221,7 @@ func TestParsePredicate(t *testing.T) {
 			t.Errorf("%s: %v", expression, err)
 			continue
 		}
-		if n, err := table.Count(t.Context(), oribi.Where(p)); err != nil || n != want {
-			t.Errorf("%s: %d rows, %v, want %d", expression, n, err, want)
-		}
+		must.Equal(t, must.Get(table.Count(t.Context(), oribi.Where(p)))(t), want, expression, "rows")
 	}
 	if _, err := oribi.ParsePredicate(table.Schema().Columns, "n >"); err == nil ||
 		err.Error() != "oribi: expression: byte 4: want a literal, not the end" {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/faults"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
@@ -14,9 +15,7 @@ import (
 func TestFaultsLoseNoAcknowledgedBatch(t *testing.T) {
 	seed := seedtest.Seed(t)
 	trace, err := faults.Small(seed).Trace()
-	if err != nil {
-		t.Fatalf("-seed=%d: %v", seed, err)
-	}
+	must.Do(t, err, "-seed", seed)
 	list := trace.Rotated(seed)
 	rand.New(rand.NewPCG(seed, 2)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	all, most := len(list), 40

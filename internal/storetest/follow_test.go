@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/followers"
 )
 
@@ -24,9 +25,8 @@ func interleave(
 	t.Helper()
 	for _, p := range ways {
 		c, _, err := followers.Interleave(trace, o, p)
-		if total.Add(c); err != nil {
-			t.Fatal(err)
-		}
+		total.Add(c)
+		must.Do(t, err)
 	}
 	t.Logf("%+v", total)
 	return total
@@ -81,9 +81,8 @@ func TestFollowerOfRandomTraces(t *testing.T) {
 	var total followers.Counts
 	for seed := range seeds {
 		c, err := followers.Explore(seed, steps)
-		if total.Add(c); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
-		}
+		total.Add(c)
+		must.Do(t, err, "seed", seed)
 	}
 	t.Logf("%+v", total)
 }
@@ -94,9 +93,8 @@ func TestFollowerOnFailingDisk(t *testing.T) {
 	var total followers.Counts
 	for seed := range uint64(3) {
 		c, err := followers.Harm(seed, 100)
-		if total.Add(c); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
-		}
+		total.Add(c)
+		must.Do(t, err, "seed", seed)
 	}
 	if total.Full == 0 || total.Cuts == 0 || total.Damaged == 0 {
 		t.Errorf("%+v", total)
@@ -108,9 +106,7 @@ func TestFollowerOnFailingDisk(t *testing.T) {
 func TestFollowersNextToWriter(t *testing.T) {
 	needFollowers(t)
 	c, err := followers.Rush(1, 3, time.Second)
-	if err != nil {
-		t.Error(err)
-	}
+	must.Do(t, err)
 	if c.Refreshes == 0 || c.Opens == 0 {
 		t.Errorf("%+v", c)
 	}
@@ -125,9 +121,7 @@ func TestFollowersInProcesses(t *testing.T) {
 		within = time.Second
 	}
 	c, err := followers.Processes(t.TempDir(), 1, 3, within)
-	if err != nil {
-		t.Error(err)
-	}
+	must.Do(t, err)
 	if c.Refreshes == 0 || c.Opens == 0 || c.Kills == 0 {
 		t.Errorf("%+v", c)
 	}

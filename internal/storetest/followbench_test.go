@@ -37,9 +37,7 @@ func benchRows(b *testing.B, store *oribi.Store, t *oribi.Table, from, n, perBat
 		for end := min(k+perBatch, from+n); k < end; k++ {
 			batch.Insert(t, oribi.Row{"k": k, "v": -k})
 		}
-		if _, err := batch.Commit(context.Background(), oribi.NoSync); err != nil {
-			b.Error(err)
-		}
+		must.Do(b, must.Err(batch.Commit(context.Background(), oribi.NoSync)))
 	}
 }
 
@@ -50,14 +48,10 @@ func BenchmarkOpenFollower(b *testing.B) {
 		b.Run(fmt.Sprintf("follow=%v", follow), func(b *testing.B) {
 			dir, store, tables := benchStore(b, 10)
 			benchRows(b, store, tables[0], 1000, 2000, 10)
-			if err := store.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, store.Close())
 			for b.Loop() {
 				s, err := oribi.Open(dir, &oribi.Options{ReadOnly: !follow, Follow: follow})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, err)
 				s.Close()
 			}
 		})
@@ -70,9 +64,7 @@ func BenchmarkRefresh(b *testing.B) {
 		b.Run(fmt.Sprintf("flush=%v", flush), func(b *testing.B) {
 			dir, store, tables := benchStore(b, 10)
 			s, err := oribi.Open(dir, &oribi.Options{Follow: true})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			defer s.Close()
 			next := 1000
 			for b.Loop() {
@@ -80,14 +72,10 @@ func BenchmarkRefresh(b *testing.B) {
 				benchRows(b, store, tables[0], next, 1000, 10)
 				next += 1000
 				if flush {
-					if err := tables[0].Flush(context.Background()); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, tables[0].Flush(context.Background()))
 				}
 				b.StartTimer()
-				if err := s.Refresh(context.Background()); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, s.Refresh(context.Background()))
 			}
 		})
 	}
@@ -103,9 +91,7 @@ func BenchmarkWriterWithFollowers(b *testing.B) {
 			var running sync.WaitGroup
 			for range followers {
 				s, err := oribi.Open(dir, &oribi.Options{Follow: true})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, err)
 				running.Go(func() {
 					defer s.Close()
 					for ctx.Err() == nil {
@@ -137,25 +123,19 @@ func BenchmarkRefreshOfManyRowSets(b *testing.B) {
 			flush := func() {
 				benchRows(b, store, tables[0], next, 1, 1)
 				next++
-				if err := tables[0].Flush(context.Background()); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, tables[0].Flush(context.Background()))
 			}
 			for range rowsets {
 				flush()
 			}
 			s, err := oribi.Open(dir, &oribi.Options{Follow: true})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			defer s.Close()
 			for b.Loop() {
 				b.StopTimer()
 				flush()
 				b.StartTimer()
-				if err := s.Refresh(context.Background()); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, s.Refresh(context.Background()))
 			}
 		})
 	}

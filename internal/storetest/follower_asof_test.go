@@ -77,9 +77,7 @@ func stoppedWriter(t *testing.T, within time.Duration, opts []oribi.CommitOption
 	}
 	close(goOn)
 	must.Do(t, <-committed)
-	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 11 {
-		t.Errorf("%d rows, %v; want 11", n, err)
-	}
+	must.Equal(t, must.Get(countAsOf(t, follower, now, time.Minute))(t), 11, "rows")
 }
 
 // Without a writer a follower answers as of the present, at once. A writer that comes later gives
@@ -94,20 +92,14 @@ func TestFollowerWithoutWriterAnswersUpToThePresent(t *testing.T) {
 	follower := must.Get(oribi.Open(dir, &oribi.Options{Follow: true}))(t)
 	defer follower.Close()
 	now := mvcc.FromTime(time.Now())
-	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 10 {
-		t.Errorf("%d rows, %v; want 10", n, err)
-	}
+	must.Equal(t, must.Get(countAsOf(t, follower, now, time.Minute))(t), 10, "rows")
 	store = must.Get(oribi.Open(dir, nil))(t)
 	defer store.Close()
 	table = must.Get(store.Table("numbers"))(t)
 	fillNumbers(t, store, table, 10, 20)
 	must.Do(t, follower.Refresh(t.Context()))
-	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 10 {
-		t.Errorf("later: %d rows, %v; want 10", n, err)
-	}
-	if n := countNumbers(t, follower); n != 20 {
-		t.Errorf("%d rows, want 20", n)
-	}
+	must.Equal(t, must.Get(countAsOf(t, follower, now, time.Minute))(t), 10, "later rows")
+	must.Equal(t, countNumbers(t, follower), 20, "rows")
 }
 
 // The writer confirms the time for followers though it commits nothing, and the next writer, whose
@@ -125,9 +117,7 @@ func TestWriterIsAboveConfirmedTime(t *testing.T) {
 	follower := open(oribi.Options{Follow: true})
 	defer follower.Close()
 	now := mvcc.FromTime(time.Now())
-	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 10 {
-		t.Errorf("%d rows, %v; want 10", n, err)
-	}
+	must.Equal(t, must.Get(countAsOf(t, follower, now, time.Minute))(t), 10, "rows")
 	must.Do(t, store.Close())
 	behind := func() time.Time { return time.Now().Add(-time.Hour) }
 	store = open(oribi.Options{Clock: mvcc.NewHybridClock(behind)})
@@ -171,9 +161,7 @@ func TestWriterOpensNextToFollowersThatLook(t *testing.T) {
 	}
 	close(stop)
 	for range cap(ended) {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must.Do(t, <-ended)
 	}
 	must.Do(t, store.Close())
 }

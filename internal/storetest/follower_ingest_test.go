@@ -48,9 +48,7 @@ func ingestInFlight(t *testing.T, fails bool) {
 	})
 	content := func(s *oribi.Store) string {
 		got, err := followers.Content(s)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Do(t, err)
 		return got
 	}
 	var early *oribi.Store
@@ -101,10 +99,6 @@ func ingestInFlight(t *testing.T, fails bool) {
 		want = "a:; b: 0=0 1=-1; "
 	}
 	must.Do(t, early.Refresh(t.Context()))
-	if got := content(early); got != want {
-		t.Errorf("after the ingest the follower has %q, want %q", got, want)
-	}
-	if late := openFollower(t, mem); content(late) != want {
-		t.Errorf("a follower that is opened later has %q, want %q", content(late), want)
-	}
+	must.Equal(t, content(early), want, "the follower after the ingest")
+	must.Equal(t, content(openFollower(t, mem)), want, "a follower that is opened later")
 }

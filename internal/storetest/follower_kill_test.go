@@ -85,17 +85,13 @@ func TestFollowerOfKilledWriters(t *testing.T) {
 			} else {
 				err = s.Refresh(t.Context())
 			}
-			if err != nil {
-				t.Fatalf("round %d, look %d: %v", round, n, err)
-			}
+			must.Do(t, err, "round", round, "look", n)
 			rows, err := countBoth(t.Context(), s)
 			if err != nil || rows < least || rows < seen {
 				t.Errorf("round %d, look %d: %d rows, %v, want at least %d and %d", round, n, rows, err, least, seen)
 			}
 			seen = rows
-			if err := s.Wait(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, s.Wait(t.Context()))
 		}
 		cmd.Process.Kill()
 		<-read
@@ -106,9 +102,7 @@ func TestFollowerOfKilledWriters(t *testing.T) {
 			t.Errorf("round %d, after the kill: %d rows, %v, want at least %d and %d", round, rows, err, least, seen)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Close())
 	t.Logf("%d rows", seen)
 }
 

@@ -77,9 +77,7 @@ func TestWriterKeepsBlocksForFollower(t *testing.T) {
 	follower := openFollower(t, mem)
 	rewrite(t, store, table, 500)
 	kept := deadBytes(t, store)
-	if n := countNumbers(t, follower); n != 500 {
-		t.Errorf("the follower has %d rows", n)
-	}
+	must.Equal(t, countNumbers(t, follower), 500, "rows of the follower")
 	must.Do(t, follower.Close())
 	createAndDrop(t, store)
 	if now := deadBytes(t, store); kept == 0 || now >= kept {
@@ -97,9 +95,7 @@ func TestWriterKeepsBlocksForLimitedTime(t *testing.T) {
 	store, table := followedStore(t, mem, 500, oribi.Options{FollowerLag: time.Nanosecond})
 	openFollower(t, mem)
 	rewrite(t, store, table, 500)
-	if dead := deadBytes(t, store); dead != 0 {
-		t.Errorf("%d dead bytes", dead)
-	}
+	must.Equal(t, deadBytes(t, store), 0, "dead bytes")
 }
 
 // readOnlyFS returns a file system in which nothing can be written or locked.
@@ -228,18 +224,14 @@ func TestFollowerWithoutPin(t *testing.T) {
 				store, table := followedStore(t, mem, 500, o)
 				follower := openFollower(t, view)
 				rewrite(t, store, table, 500)
-				if dead := deadBytes(t, store); dead != 0 {
-					t.Errorf("%d dead bytes", dead)
-				}
+				must.Equal(t, deadBytes(t, store), 0, "dead bytes")
 				numbers, err := follower.Table("numbers")
 				must.Do(t, err)
 				_, err = numbers.Get(t.Context(), 77, oribi.AsOf(follower.Visible()))
 				if !errors.Is(err, oribi.ErrTooOld) || errors.Is(err, oribi.ErrCorrupt) {
 					t.Errorf("a read of a punched block: %v, want ErrTooOld", err)
 				}
-				if v, err := read(t.Context(), numbers); err != nil || v != 1077 {
-					t.Errorf("%d, %v", v, err)
-				}
+				must.Equal(t, must.Get(read(t.Context(), numbers))(t), 1077)
 			})
 		}
 	}
@@ -315,9 +307,8 @@ func TestFollowerReportsDamage(t *testing.T) {
 	view := faultfs.New(mem)
 	follower := openFollower(t, view)
 	names, err := mem.List("/store/data")
-	if err != nil || len(names) != 1 {
-		t.Fatal(names, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, len(names), 1, names)
 	f := must.Get(mem.Open("/store/data/"+names[0], true))(t)
 	defer f.Close()
 	size := must.Get(f.Size())(t)
@@ -385,9 +376,7 @@ func TestFollowerReportsStoreThatWentBack(t *testing.T) {
 			if err := follower.Refresh(t.Context()); !damaged(err) {
 				t.Errorf("refresh: %v, want ErrCorrupt", err)
 			}
-			if n := countNumbers(t, follower); n != 20 {
-				t.Errorf("%d rows after the refresh has failed, want 20", n)
-			}
+			must.Equal(t, countNumbers(t, follower), 20, "rows after the refresh has failed")
 			s, err := oribi.Open("/store", &oribi.Options{FS: view, Follow: true})
 			if err == nil {
 				s.Close()
@@ -431,9 +420,7 @@ func TestPinOfEndedFollowerIsRemoved(t *testing.T) {
 		f.Close()
 	}
 	rewrite(t, store, table, 500)
-	if dead := deadBytes(t, store); dead != 0 {
-		t.Errorf("%d dead bytes", dead)
-	}
+	must.Equal(t, deadBytes(t, store), 0, "dead bytes")
 	if names, _ := mem.List("/store/readers"); fmt.Sprint(names) != "[note.txt]" {
 		t.Errorf("readers/ contains %v", names)
 	}
@@ -449,9 +436,7 @@ func TestReadersDirectoryBelongsToTheStore(t *testing.T) {
 	defer follower.Close()
 	for _, s := range []*oribi.Store{store, follower} {
 		u := must.Get(s.DiskUsage())(t)
-		if u.Foreign != 0 {
-			t.Errorf("%d foreign bytes", u.Foreign)
-		}
+		must.Equal(t, u.Foreign, 0, "foreign bytes")
 	}
 	if entries, err := os.ReadDir(dir + "/readers"); err != nil || len(entries) != 1 {
 		t.Errorf("readers/ contains %v, %v", entries, err)
@@ -475,7 +460,5 @@ func TestCheckpointOfFollower(t *testing.T) {
 	must.Get(oribi.WriteImage(t.Context(), "/copy", im, &oribi.Options{FS: mem}))(t)
 	copied := must.Get(oribi.Open("/copy", &oribi.Options{FS: mem, ReadOnly: true}))(t)
 	defer copied.Close()
-	if n := countNumbers(t, copied); n != 600 {
-		t.Errorf("%d rows, want 600", n)
-	}
+	must.Equal(t, countNumbers(t, copied), 600, "rows")
 }

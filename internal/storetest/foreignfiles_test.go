@@ -16,12 +16,8 @@ import (
 func TestForeignFilesNeverGiveWrongAnswers(t *testing.T) {
 	seed := seedtest.Seed(t)
 	x, err := damage.NewForeign(seed)
-	if err != nil {
-		t.Fatalf("-seed=%d: %v", seed, err)
-	}
-	if err := x.Whole(); err != nil {
-		t.Errorf("-seed=%d: the older copy of everything: %v", seed, err)
-	}
+	must.Do(t, err, "-seed", seed)
+	must.Do(t, x.Whole(), "-seed", seed, "the older copy of everything")
 	all := must.Get(x.All())(t)
 	if *forFlag == 0 {
 		one := 2 // of how many is tried

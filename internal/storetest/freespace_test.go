@@ -73,9 +73,7 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 				}
 			}
 			before := checkUsage(t, "flushed", dir, store)
-			if before.Dead != 0 {
-				t.Fatalf("%d dead bytes", before.Dead)
-			}
+			must.Equal(t, before.Dead, 0, "dead bytes")
 			must.Do(t, kept.Compact(ctx))
 			if u := checkUsage(t, "compacted", dir, store); holes && u.Dead != 0 {
 				t.Errorf("after Compact: %d dead bytes", u.Dead)
@@ -100,9 +98,7 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 				must.Do(t, err)
 				rows++
 			}
-			if rows != 9000 {
-				t.Errorf("the scan gave %d rows", rows)
-			}
+			must.Equal(t, rows, 9000, "rows of the scan")
 			other := numbersTable(t, store, "other")
 			must.Do(t, store.DropTable(other.Name()))
 			if u := checkUsage(t, "all dropped", dir, store); u.Live != 0 || u.Dead != 0 {
@@ -141,7 +137,5 @@ func TestBackgroundFreesSpaceWithoutHolePunching(t *testing.T) {
 		}
 	}
 	within(t, minute, func() { <-disk.removed })
-	if n, err := table.Count(ctx); err != nil || n != batches*50_000 {
-		t.Errorf("%d rows, %v", n, err)
-	}
+	must.Equal(t, must.Get(table.Count(ctx))(t), batches*50_000, "rows")
 }

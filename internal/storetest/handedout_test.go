@@ -112,9 +112,8 @@ func TestReturnedTimestampsSurviveKill(t *testing.T) {
 			if next := s.put(2, 2, 0); next <= ts {
 				t.Errorf("a batch after the kill is at %v; before, %v was returned", next, ts)
 			}
-			if n, err := s.table.Count(t.Context(), oribi.AsOf(ts)); n != 1 || err != nil {
-				t.Errorf("as of the returned timestamp there are %d rows, %v", n, err)
-			}
+			must.Equal(t, must.Get(s.table.Count(t.Context(), oribi.AsOf(ts)))(t), 1,
+				"rows as of the returned timestamp")
 		})
 	}
 }
@@ -143,9 +142,7 @@ func TestBulkCallsThatChangeNothingWriteNothing(t *testing.T) {
 		if res, err := call(); err != nil || res.Rows != 0 || res.Timestamp != 0 {
 			t.Errorf("%s: %+v, %v", name, res, err)
 		}
-		if got := s.written(); got != want {
-			t.Errorf("%s: %d records in the log, want %d", name, got, want)
-		}
+		must.Equal(t, s.written(), want, name, "records in the log")
 	}
 	if _, err := s.table.Count(t.Context()); err != nil || s.written() != want {
 		t.Errorf("a read has written, %v", err)
@@ -170,9 +167,7 @@ func TestTimestampsAscendThroughCrashes(t *testing.T) {
 		seeds = 12
 	}
 	for seed := range uint64(seeds) {
-		if err := ascend(t.Context(), rand.New(rand.NewPCG(seed, 36))); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.Do(t, ascend(t.Context(), rand.New(rand.NewPCG(seed, 36))), "seed", seed)
 	}
 }
 
@@ -406,9 +401,7 @@ func TestSalvageKeepsReturnedTimestamps(t *testing.T) {
 			must.Get(salvage.Run(t.Context(), "/store", "/out", &oribi.Options{FS: w.mem}, func(l salvage.Loss) {
 				losses = append(losses, l)
 			}))(t)
-			if (damaged == "nothing") != (len(losses) == 0) {
-				t.Errorf("losses: %+v", losses)
-			}
+			must.Equal(t, damaged == "nothing", len(losses) == 0, "losses", losses)
 			w.move(-time.Hour)
 			for range 2 { // the second time after a kill
 				out := must.Get(oribi.Open("/out",
@@ -442,13 +435,11 @@ func TestLogOfEmptyBatchesIsRemoved(t *testing.T) {
 	var last mvcc.Timestamp
 	for range 2000 {
 		var err error
-		if last, err = store.NewBatch().Commit(t.Context(), oribi.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		last, err = store.NewBatch().Commit(t.Context(), oribi.NoSync)
+		must.Do(t, err)
 		for ran := true; ran; {
-			if _, ran, err = store.StepBackgroundWork(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			_, ran, err = store.StepBackgroundWork(t.Context())
+			must.Do(t, err)
 		}
 		if info, err := store.Info(); err != nil || info.Bytes.Log > 6*4096 {
 			t.Fatalf("the log has %d bytes, %v", info.Bytes.Log, err)
@@ -461,12 +452,8 @@ func TestLogOfEmptyBatchesIsRemoved(t *testing.T) {
 	for range 2 {
 		store = open()
 		table = numbersTable(t, store, "t")
-		if n, err := table.Count(t.Context()); n != 4 || err != nil {
-			t.Errorf("%d rows, %v", n, err)
-		}
-		if n, err := table.Count(t.Context(), oribi.AsOf(last)); n != 3 || err != nil {
-			t.Errorf("as of the last empty batch %d rows, %v", n, err)
-		}
+		must.Equal(t, must.Get(table.Count(t.Context()))(t), 4, "rows")
+		must.Equal(t, must.Get(table.Count(t.Context(), oribi.AsOf(last)))(t), 3, "rows as of the last empty batch")
 		ts, err := store.NewBatch().Commit(t.Context())
 		if err != nil || ts <= last {
 			t.Errorf("%v after %v, %v", ts, last, err)

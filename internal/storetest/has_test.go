@@ -61,9 +61,7 @@ func TestHasFindsWhatGetFinds(t *testing.T) {
 				}
 				for _, k := range []oribi.Key{k, key()} {
 					_, missing := rows.Get(k)
-					if got, wrong := rows.Has(k); wrong != nil || got != (missing == nil) {
-						t.Fatalf("%v: the transaction has %t, %v; get: %v", k, got, wrong, missing)
-					}
+					must.Equal(t, must.Get(rows.Has(k))(t), missing == nil, k, "in the transaction")
 				}
 				var ts mvcc.Timestamp
 				if err == nil {
@@ -136,9 +134,7 @@ func TestHasOfAnAbsentKeyDoesNotAllocate(t *testing.T) {
 		pages.Delete(b, document{Host: "host", Path: "/7"})
 		_, err = b.Commit(ctx, oribi.NoSync)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	asOf := []oribi.ReadOption{oribi.AsOf(ts)}
 	for _, path := range []string{"/x", "/in", "/in memory, too", "/499/" + strings.Repeat("long ", 30)} {
 		var key any = oribi.Key{"host", path}
@@ -151,17 +147,14 @@ func TestHasOfAnAbsentKeyDoesNotAllocate(t *testing.T) {
 			for range 600 { // until there is a key directory
 				has()
 			}
-			if n := testing.AllocsPerRun(100, has); n != 0 {
-				t.Errorf("%q, %d options: %v allocations", path, len(opts), n)
-			}
+			must.Equal(t, testing.AllocsPerRun(100, has), 0, path, len(opts), "options: allocations")
 			get := func() {
 				if _, _, err := pages.Table.GetCells(ctx, key); !errors.Is(err, oribi.ErrNotFound) {
 					t.Fatal(err)
 				}
 			}
-			if n := testing.AllocsPerRun(100, get); n != float64(1+len(path)/100) {
-				t.Errorf("%q: GetCells: %v allocations, want one for the error, and one for a long key", path, n)
-			}
+			must.Equal(t, testing.AllocsPerRun(100, get), float64(1+len(path)/100),
+				path, "allocations of GetCells: one for the error, and one for a long key")
 		}
 	}
 	if got, err := pages.Has(ctx, oribi.Key{"host", "/7"}); got || err != nil {

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -82,9 +81,7 @@ func compareToGit(t *testing.T, tree map[string]treeFile, file string) {
 			t.Fatalf("%s: %v, want %v", file, got, f)
 		}
 	}
-	if len(tree) != len(lines) {
-		t.Fatalf("%s has %d files, the replay %d", file, len(lines), len(tree))
-	}
+	must.Equal(t, len(tree), len(lines), file, "has", len(lines), "files")
 }
 
 // treeStore is a store to which the history is written.
@@ -321,13 +318,10 @@ func checkFloor(t *testing.T, table *oribi.Table, at []mvcc.Timestamp) {
 		age := len(at) - i // minutes
 		switch {
 		case age > 60:
-			if !errors.Is(err, oribi.ErrTooOld) {
-				t.Fatalf("a read %d minutes back: %d rows, error %v, want ErrTooOld", age, n, err)
-			}
+			must.Fail(t, err, oribi.ErrTooOld, "a read", age, "minutes back")
 		case age < 60:
-			if want := 20 - btoi(i%3 == 1); err != nil || n != want {
-				t.Fatalf("a read %d minutes back: %d rows, want %d, error %v", age, n, want, err)
-			}
+			must.Do(t, err)
+			must.Equal(t, n, 20-btoi(i%3 == 1), "a read", age, "minutes back: rows")
 		}
 	}
 }

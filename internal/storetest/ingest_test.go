@@ -105,15 +105,9 @@ func TestIngestCommitsAllRowSetsAtOneTimestamp(t *testing.T) {
 		t.Fatalf("%d rows at %d, after %d: %v", n, uint64(ts), uint64(before), err)
 	}
 	want := append(append([]int64{-5}, span(0, 9003)...), 100000)
-	if got := allKeys(t, table); !slices.Equal(got, want) {
-		t.Errorf("%d keys, want %d", len(got), len(want))
-	}
-	if got := allKeys(t, table, oribi.AsOf(ts-1)); !slices.Equal(got, []int64{-5, 100000}) {
-		t.Errorf("just before: %d keys", len(got))
-	}
-	if got := allKeys(t, table, oribi.AsOf(ts)); !slices.Equal(got, want) {
-		t.Errorf("at the timestamp: %d keys", len(got))
-	}
+	must.Equal(t, allKeys(t, table), want, "keys", len(want))
+	must.Equal(t, allKeys(t, table, oribi.AsOf(ts-1)), []int64{-5, 100000}, "keys just before")
+	must.Equal(t, allKeys(t, table, oribi.AsOf(ts)), want, "keys at the timestamp")
 	layout := table.Layout()
 	if len(layout.RowSets) < 2 || len(*events) != 1 {
 		t.Fatalf("%d rowsets, %d events", len(layout.RowSets), len(*events))
@@ -126,16 +120,13 @@ func TestIngestCommitsAllRowSetsAtOneTimestamp(t *testing.T) {
 	// The rows are not in the log, but survive a power cut: their files and metadata are synced,
 	// and the anchor is up to date.
 	store2, table2, _ := ingestStore(t, mem.Crash())
-	if got := allKeys(t, table2, oribi.AsOf(ts)); !slices.Equal(got, want) {
-		t.Errorf("after a power cut: %d keys, want %d", len(got), len(want))
-	}
+	must.Equal(t, allKeys(t, table2, oribi.AsOf(ts)), want, "keys after a power cut")
 	if next := commitRows(t, store2, oribi.OpUpdate, table2, 3); next <= ts {
 		t.Errorf("timestamp %d comes after %d", uint64(next), uint64(ts))
 	}
 	must.Do(t, table2.Compact(ctx))
-	if got := allKeys(t, table2, oribi.AsOf(ts-1)); !slices.Equal(got, []int64{-5, 100000}) {
-		t.Errorf("just before, after a compaction: %d keys", len(got))
-	}
+	must.Equal(t, allKeys(t, table2, oribi.AsOf(ts-1)), []int64{-5, 100000},
+		"keys just before, after a compaction")
 }
 
 func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
@@ -196,9 +187,8 @@ func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 	}
 	must.Get2(table.Ingest(ctx, steps(nil, good)))(t)
 	row, err := table.Get(ctx, "b")
-	if err != nil || fmt.Sprint(row) != "map[d:9 k:b n:<nil> v:y]" {
-		t.Errorf("%v, %v", row, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, fmt.Sprint(row), "map[d:9 k:b n:<nil> v:y]")
 }
 
 // Keys that writers insert during an ingest are found, also after they were flushed and merged:
@@ -226,12 +216,9 @@ func TestIngestFindsKeysOfConcurrentInserts(t *testing.T) {
 			if !errors.Is(err, oribi.ErrKeyExists) || !errors.As(err, &re) || ts != 0 || n != 0 {
 				t.Fatalf("%s, key %d: %v", name, k, err)
 			}
-			if want := map[int64]int{5: 5, 6: 6, 10005: 5005}[k]; re.Row != want {
-				t.Errorf("%s, key %d: row %d, want %d", name, k, re.Row, want)
-			}
-			if got := allKeys(t, table); !slices.Equal(got, slices.Sorted(slices.Values([]int64{-1, k, 20000}))) {
-				t.Errorf("%s, key %d: %v", name, k, got)
-			}
+			must.Equal(t, re.Row, map[int64]int{5: 5, 6: 6, 10005: 5005}[k], name, "key", k, "row")
+			must.Equal(t, allKeys(t, table), slices.Sorted(slices.Values([]int64{-1, k, 20000})),
+				name, "key", k)
 			// Without that key all other rows are accepted; a concurrent insert and delete does not
 			// matter.
 			_, n, err = table.Ingest(ctx, steps(func() {
@@ -240,9 +227,8 @@ func TestIngestFindsKeysOfConcurrentInserts(t *testing.T) {
 				commitRows(t, store, oribi.OpDelete, table, 7)
 				must.Do(t, move(table))
 			}, numbers(0), numbers(span(1, 9)...)))
-			if err != nil || n != 9 {
-				t.Errorf("%s, key %d: %v", name, k, err)
-			}
+			must.Do(t, err)
+			must.Equal(t, n, 9, name, "key", k)
 		}
 	}
 }
@@ -308,9 +294,7 @@ func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
 		must.Do(t, err)
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			k, v := batch.Values[int64](b.Columns[0])[i], batch.Values[int64](b.Columns[1])[i]
-			if won[k] != v {
-				t.Errorf("key %d has %d, won by %d", k, v, won[k])
-			}
+			must.Equal(t, won[k], v, "key", k, "has", v, "won by")
 			delete(won, k)
 		}
 	}
@@ -393,9 +377,8 @@ func TestTypedIngestTakesStructs(t *testing.T) {
 			}
 		}
 	})
-	if err != nil || got != n {
-		t.Fatalf("%d rows, %v", got, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, got, n, "rows")
 	i := 0
 	for row, err := range table.Scan(ctx) {
 		must.Do(t, err)
@@ -406,9 +389,7 @@ func TestTypedIngestTakesStructs(t *testing.T) {
 		}
 		i++
 	}
-	if i != n {
-		t.Errorf("%d rows, want %d", i, n)
-	}
+	must.Equal(t, i, n, "rows")
 	bad := slices.Values([]typedRow{{Host: "z"}, {Host: "\xff"}})
 	var re *oribi.RowError
 	if _, _, err := table.Ingest(ctx, bad); !errors.As(err, &re) || re.Row != 1 || re.Column != "host" {

@@ -38,9 +38,7 @@ func TestKuduServesExtractedTables(t *testing.T) {
 		for g := history.NewGenerator(o); r.Err == nil && r.Counts.Steps < 600; {
 			r.Do(g.Next(r))
 		}
-		if r.Err != nil {
-			t.Fatalf("-seed=%d: %v", seed, r.Err)
-		}
+		must.Do(t, r.Err, "-seed", seed)
 		for _, table := range r.Store.Tables() {
 			if tables > 0 && servable(table) {
 				kuduServes(t, scan, rand.New(rand.NewPCG(seed, 1)), table, r.Model.Commits)
@@ -200,9 +198,7 @@ func keyText(t *testing.T, row []json.RawMessage, keys int) string { return text
 func sameForm(t *testing.T, rows []string) (out []string) {
 	for _, line := range rows {
 		var row []json.RawMessage
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &row), line)
 		out = append(out, text(t, row))
 	}
 	return out

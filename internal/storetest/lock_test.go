@@ -50,9 +50,8 @@ func TestRemovedLockFileAllowsNoSecondWriter(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), "locked=true") {
 			t.Errorf("second process: %v\n%s", err, out)
 		}
-		if _, err := oribi.Open(dir, &oribi.Options{Manual: true}); !errors.Is(err, oribi.ErrLocked) {
-			t.Errorf("second writer in this process: %v, want ErrLocked", err)
-		}
+		must.Fail(t, must.Err(oribi.Open(dir, &oribi.Options{Manual: true})), oribi.ErrLocked,
+			"second writer in this process")
 	}
 }
 
@@ -114,14 +113,10 @@ func TestLockIsCheckedOncePerMetadataCommit(t *testing.T) {
 	table := numbersTable(t, store, "numbers")
 	before := disk.Count(faultfs.LockCheck)
 	fillNumbers(t, store, table, 0, 100)
-	if n := disk.Count(faultfs.LockCheck) - before; n != 0 {
-		t.Errorf("%d checks for write batches, want none", n)
-	}
+	must.Equal(t, disk.Count(faultfs.LockCheck)-before, 0, "checks for write batches")
 	const commits = 5
 	for i := range commits {
 		must.Do(t, table.Alter(context.Background(), oribi.SetComment(strings.Repeat("x", i+1))))
 	}
-	if n := disk.Count(faultfs.LockCheck) - before; n != commits {
-		t.Errorf("%d checks for %d metadata commits", n, commits)
-	}
+	must.Equal(t, disk.Count(faultfs.LockCheck)-before, commits, "checks")
 }

@@ -43,9 +43,7 @@ func TestCloseRemovesUnneededLog(t *testing.T) {
 				t.Errorf("the next open found %+v, want %d frames", got, want)
 			}
 			table = must.Get(store.Table("t"))(t)
-			if n, err := table.Count(t.Context()); err != nil || n != 40 {
-				t.Errorf("%d rows, %v", n, err)
-			}
+			must.Equal(t, must.Get(table.Count(t.Context()))(t), 40, "rows")
 			// Timestamps and LSNs continue from their last values.
 			b = store.NewBatch()
 			b.Insert(table, oribi.Row{"k": 40, "v": []byte{}})
@@ -58,9 +56,8 @@ func TestCloseRemovesUnneededLog(t *testing.T) {
 func TestLogSegmentsHaveTheConfiguredSize(t *testing.T) {
 	fs := vfs.NewMem()
 	for _, n := range []int64{-1, 1, 4095, 1<<30 + 1} {
-		if _, err := oribi.Open("/s", &oribi.Options{FS: fs, LogSegmentBytes: n}); err == nil {
-			t.Errorf("segments of %d bytes are taken", n)
-		}
+		must.Refuse(t, must.Err(oribi.Open("/s", &oribi.Options{FS: fs, LogSegmentBytes: n})),
+			"segments of", n, "bytes are taken")
 	}
 	store := must.Get(oribi.Open("/s", &oribi.Options{FS: fs, Manual: true, LogSegmentBytes: 4096}))(t)
 	defer store.Close()
@@ -97,15 +94,10 @@ func TestSegmentThatCannotBeRemovedIsAWarning(t *testing.T) {
 	fails := func(faultfs.Call) bool { return !repaired.Load() }
 	failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Remove}, Name: "*.wal",
 		Match: fails, Times: faultfs.Forever})
-	if err := table.Flush(ctx); err != nil {
-		t.Errorf("flush: %v", err)
-	}
-	if err := table.Alter(ctx, oribi.SetComment("new")); err != nil || table.Properties().Comment != "new" {
-		t.Errorf("alter: %v, the comment is %q", err, table.Properties().Comment)
-	}
-	if err := s.DropTable("other"); err != nil {
-		t.Errorf("drop: %v", err)
-	}
+	must.Do(t, table.Flush(ctx), "flush")
+	must.Do(t, table.Alter(ctx, oribi.SetComment("new")))
+	must.Equal(t, table.Properties().Comment, "new", "alter the comment")
+	must.Do(t, s.DropTable("other"), "drop")
 	if err := s.Poisoned(); err != nil || before < 3 || segments() < before || failed.Failures() == 0 {
 		t.Errorf("%d of %d segments, %d removals failed, poisoned: %v", segments(), before, failed.Failures(), err)
 	}
@@ -113,9 +105,7 @@ func TestSegmentThatCannotBeRemovedIsAWarning(t *testing.T) {
 	if err := table.Alter(ctx, oribi.SetComment("newer")); err != nil || segments() >= before {
 		t.Errorf("%d of %d segments are left, %v", segments(), before, err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Close())
 	if !bytes.Contains(log.Bytes(), []byte("removing log segments")) {
 		t.Errorf("logged %q", &log)
 	}

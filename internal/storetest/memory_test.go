@@ -44,9 +44,7 @@ func TestMemoryUseIsBoundedForLargeStores(t *testing.T) {
 		cmd := exec.Command(program, "-test.run=^TestMemoryPhase$", "-proof.for="+forFlag.String())
 		cmd.Env = append(os.Environ(), m.Env(), memoryDir+"="+m.Dir, memoryPhase+"="+phase)
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("phase %d, %s: %v\n%.3000s", i, phase, err, out)
-		}
+		must.Do(t, err, "phase", i, phase, string(out))
 		peak := must.Get(os.ReadFile(filepath.Join(m.Dir, peakFile)))(t)
 		bytes := must.Get(strconv.ParseInt(string(peak), 10, 64))(t)
 		if bytes > m.Bound() {

@@ -53,9 +53,7 @@ func mergeMemory(b *testing.B, limit int64, cell schema.Type, bytes int) {
 		must.Get(w.Commit(b.Context(), oribi.NoSync))(b)
 		must.Do(b, table.Flush(b.Context()))
 	}
-	if l := table.Layout(); l.MaxHeight() != sets {
-		b.Fatalf("%d rowsets over a key", l.MaxHeight())
-	}
+	must.Equal(b, table.Layout().MaxHeight(), sets, "rowsets over a key")
 	peak := memory.WatchLivePeak()
 	b.ResetTimer()
 	must.Do(b, table.Merge(b.Context(), everything(table.Layout())))

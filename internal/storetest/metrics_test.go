@@ -112,20 +112,12 @@ func TestMetricsCountJobs(t *testing.T) {
 		func() error { return table.Merge(ctx, everything(table.Layout())) },
 	}
 	for i, do := range steps {
-		if err := do(); err != nil {
-			t.Fatalf("step %d: %v", i, err)
-		}
+		must.Do(t, do(), "step", i)
 	}
-	if err := table.Merge(ctx, compaction.Choice{RowSets: []uint64{1 << 40, 1}}); err == nil {
-		t.Error("no error")
-	}
+	must.Refuse(t, table.Merge(ctx, compaction.Choice{RowSets: []uint64{1 << 40, 1}}))
 	m := metricsOf(t, store)
-	if len(sums.begun) != 0 {
-		t.Errorf("jobs %v have not ended", sums.begun)
-	}
-	if len(m.Jobs) != 8 {
-		t.Errorf("%d kinds", len(m.Jobs))
-	}
+	must.Equal(t, len(sums.begun), 0, "jobs", sums.begun, "have not ended")
+	must.Equal(t, len(m.Jobs), 8, "kinds")
 	for _, j := range m.Jobs {
 		if want := sums.jobs[j.Kind]; j != want || j.Done == 0 || (j.Failed > 0) != (j.Kind == compaction.Merge) {
 			t.Errorf("%+v\nwant %+v", j, want)
@@ -201,9 +193,7 @@ func TestMetricsCountCommitsAndReads(t *testing.T) {
 		t.Errorf("%+v, info %+v, %v", m.Disk, info, err)
 	}
 	must.Do(t, store.Close())
-	if _, err := store.Metrics(); err == nil {
-		t.Error("no error after Close")
-	}
+	must.Refuse(t, must.Err(store.Metrics()), "after Close")
 }
 
 // Calls that replace the whole content are one commit each, and a read of many keys is one read.
@@ -231,9 +221,7 @@ func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
 	counted(10, 0, 1)
 	must.Get(table.Truncate(ctx, oribi.PieceBytes(1)))(t)
 	counted(10, 0, 10)
-	if _, err := table.RestoreTo(ctx, full+1<<40); err == nil {
-		t.Error("restored to the future")
-	}
+	must.Refuse(t, must.Err(table.RestoreTo(ctx, full+1<<40)), "restored to the future")
 	counted(0, 0, 0)
 
 	if rows, err := table.GetMany(ctx, []any{1, 2, 99}, oribi.AsOf(full)); err != nil ||
@@ -241,9 +229,7 @@ func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
 		t.Fatal(rows, err)
 	}
 	must.Get2(table.GetManyCells(ctx, []any{1, 1}))(t)
-	if _, err := table.GetMany(ctx, []any{"a"}); err == nil {
-		t.Error("a key of another type")
-	}
+	must.Refuse(t, must.Err(table.GetMany(ctx, []any{"a"})), "a key of another type")
 	if r := metricsOf(t, store).Reads; r.Keys != 5 || r.GetMany.Count != 2 || r.GetMany.Sum <= 0 || r.Gets != 0 {
 		t.Errorf("%+v, want 5 keys of 2 calls", r)
 	}
@@ -265,17 +251,13 @@ func TestHistogramQuantiles(t *testing.T) {
 	sum := int64(0)
 	for i, n := range counts {
 		sum += n
-		if got := h.Quantile(float64(sum) / float64(h.Count)); got != uppers[i] {
-			t.Errorf("quantile %d of %d is %v, want %v", sum, h.Count, got, uppers[i])
-		}
+		must.Equal(t, h.Quantile(float64(sum)/float64(h.Count)), uppers[i], "quantile", sum, "of", h.Count)
 	}
 	if sum != h.Count || h.Count != 20 || h.Quantile(0) != uppers[0] || h.Quantile(2) != uppers[len(uppers)-1] ||
 		h.Sum > uppers[len(uppers)-1]*20 {
 		t.Errorf("%v %v: %d, %v", uppers, counts, h.Count, h.Sum)
 	}
-	if empty := (oribi.Histogram{}); empty.Quantile(0.5) != 0 {
-		t.Error("quantile of nothing")
-	}
+	must.Equal(t, (oribi.Histogram{}).Quantile(0.5), 0, "quantile of nothing")
 }
 
 // Two rowsets with the same bounds have depth 2, merged 1; an ingest writes each byte once.
@@ -371,9 +353,7 @@ func TestMetricsShowWhatReadsPin(t *testing.T) {
 		t.Errorf("after the scan: %+v, %d bytes of undos", p, undos)
 	}
 	step(sn.Close())
-	if p := metricsOf(t, store).Pins; p != (oribi.PinMetrics{}) {
-		t.Errorf("at the end: %+v", p)
-	}
+	must.Equal(t, metricsOf(t, store).Pins, (oribi.PinMetrics{}), "at the end")
 }
 
 // family is one family of the text format.
@@ -496,9 +476,8 @@ func TestMetricsAsPrometheusText(t *testing.T) {
 	m := metricsOf(t, store)
 	var out bytes.Buffer
 	n, err := m.WriteTo(&out)
-	if err != nil || n != int64(out.Len()) {
-		t.Fatalf("%d bytes of %d, %v", n, out.Len(), err)
-	}
+	must.Do(t, err)
+	must.Equal(t, n, int64(out.Len()), "bytes")
 	families := must.Get(parseMetrics(out.String()))(t)
 	for name, f := range families {
 		if !metricName.MatchString(name) ||
@@ -509,9 +488,7 @@ func TestMetricsAsPrometheusText(t *testing.T) {
 	for name, labels := range map[string][]string{"oribi_get_seconds": {""}, "oribi_get_many_seconds": {""},
 		"oribi_scan_begin_seconds": {""}, "oribi_commit_seconds": {`sync="true",`, `sync="false",`}} {
 		for _, l := range labels {
-			if err := families[name].checkHistogram(l); err != nil {
-				t.Errorf("%s %s: %v", name, l, err)
-			}
+			must.Do(t, families[name].checkHistogram(l), name, l)
 		}
 	}
 	for name, want := range map[string]float64{
@@ -578,7 +555,5 @@ func TestMetricsCountBackgroundWork(t *testing.T) {
 	if m := metricsOf(t, reader); m.Maintenance.Workers != 0 || m.Disk.Log == 0 || len(m.Tables) != 1 {
 		t.Errorf("%+v", m)
 	}
-	if _, err := metricsOf(t, reader).WriteTo(io.Discard); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(metricsOf(t, reader).WriteTo(io.Discard)))
 }

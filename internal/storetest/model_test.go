@@ -156,7 +156,5 @@ func TestReplayHistoryFile(t *testing.T) {
 	}
 	text := must.Get(os.ReadFile(*scriptFlag))(t)
 	s := must.Get(script.Parse(string(text)))(t)
-	if r := history.Run(s); r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.Do(t, history.Run(s).Err)
 }

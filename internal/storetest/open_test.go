@@ -171,9 +171,7 @@ func TestFailedOpenChangesNothing(t *testing.T) {
 				if err == nil {
 					s.Close()
 				}
-				if !errors.Is(err, c.want) {
-					t.Errorf("readOnly=%v: %v, want %v", readOnly, err, c.want)
-				}
+				must.Fail(t, err, c.want, "readOnly", readOnly)
 				if got := readTree(t, mem, "/store"); !maps.EqualFunc(got, tree, slices.Equal) {
 					t.Errorf("readOnly=%v: the directory contains %v, before %v", readOnly,
 						slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(tree)))
@@ -222,12 +220,8 @@ func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
 	}
 	store := must.Get(oribi.Open(link, &oribi.Options{ReadOnly: true}))(t)
 	defer store.Close()
-	if n := countNumbers(t, store); n != 300 {
-		t.Errorf("%d rows, want 300", n)
-	}
-	if err := store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, countNumbers(t, store), 300, "rows")
+	must.Do(t, store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }))
 }
 
 // A log that ends before a durable batch is reported, although no byte of it is wrong: an older
@@ -265,9 +259,7 @@ func TestLogThatEndsTooEarlyIsCorrupt(t *testing.T) {
 			case c.rows >= 0 && err != nil:
 				t.Errorf("%s, readOnly=%v: %v", name, readOnly, err)
 			case c.rows >= 0:
-				if n := countNumbers(t, s); n != c.rows {
-					t.Errorf("%s, readOnly=%v: %d rows, want %d", name, readOnly, n, c.rows)
-				}
+				must.Equal(t, countNumbers(t, s), c.rows, name, "readOnly", readOnly, "rows")
 				s.Close()
 			}
 		}

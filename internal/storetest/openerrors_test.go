@@ -66,9 +66,7 @@ func TestOpenReturnsFileSystemErrorsUnchanged(t *testing.T) {
 						t.Errorf("%s of %s fails: %v", call.Op, call.Name, err)
 					}
 					if !met {
-						if err != nil {
-							t.Errorf("without a fault: %v", err)
-						}
+						must.Do(t, err, "without a fault")
 						break
 					}
 				}

@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // optionGroups are the options by what they say.
@@ -97,9 +99,7 @@ func TestUnsupportedOptionsDoNotCompile(t *testing.T) {
 				taken[g] = true
 			}
 			if c.option != "TableOption" {
-				if err := compile(fmt.Sprintf(call, "nil")); err != nil {
-					t.Errorf("%s: nil: %v", call, err)
-				}
+				must.Do(t, compile(fmt.Sprintf(call, "nil")), call, "nil")
 			}
 			for group, options := range optionGroups {
 				for _, option := range options {
@@ -107,9 +107,7 @@ func TestUnsupportedOptionsDoNotCompile(t *testing.T) {
 					err := compile(statement)
 					switch {
 					case c.option == "Alteration" && option == `SetComment("a")`:
-						if err != nil {
-							t.Errorf("%s: %v", statement, err)
-						}
+						must.Do(t, err, statement)
 					case taken[group] && err != nil:
 						t.Errorf("%s: %v", statement, err)
 					case !taken[group] && err == nil:

@@ -103,9 +103,8 @@ func newPanicStore(t *testing.T) *panicStore {
 		{Name: "v", Type: schema.Int64, Nullable: true}}, 2)
 	must.Do(t, err)
 	s.a, s.b = numbersTable(t, s.store, "a"), numbersTable(t, s.store, "b")
-	if s.auto, err = s.store.CreateTable("auto", columns); err != nil {
-		t.Fatal(err)
-	}
+	s.auto, err = s.store.CreateTable("auto", columns)
+	must.Do(t, err)
 	return s
 }
 

@@ -80,7 +80,5 @@ func TestFaultyPolicyInTheBackground(t *testing.T) {
 			t.Fatalf("error %v, want %q", e.Err, want)
 		}
 	}
-	if n, err := table.Count(ctx); err != nil || n != int64(next) {
-		t.Errorf("%d rows, want %d, %v", n, next, err)
-	}
+	must.Equal(t, must.Get(table.Count(ctx))(t), int64(next), "rows")
 }

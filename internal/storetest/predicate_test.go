@@ -214,18 +214,13 @@ func TestPredicatesMatchSQLLogic(t *testing.T) {
 		slices.Sort(want)
 		var got []int64
 		for row, err := range table.Scan(t.Context(), oribi.Columns("k"), oribi.Where(c.predicate)).Rows() {
-			if err != nil {
-				t.Fatalf("%v: %v", c.predicate, err)
-			}
+			must.Do(t, err, c.predicate)
 			got = append(got, row["k"].(int64))
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("%v: %d rows, want %d", c.predicate, len(got), len(want))
-		}
+		must.Equal(t, got, want, c.predicate, "rows", len(want))
 		n, err := table.Count(t.Context(), oribi.Where(c.predicate))
-		if err != nil || n != int64(len(want)) {
-			t.Fatalf("%v: counted %d rows, %v, want %d", c.predicate, n, err, len(want))
-		}
+		must.Do(t, err)
+		must.Equal(t, n, int64(len(want)), c.predicate, "counted rows")
 	}
 }
 
@@ -270,9 +265,7 @@ func TestPredicateReadsLikeSQL(t *testing.T) {
 		{oribi.Eq("n", nil), "n = NULL"},
 		{oribi.InBloom("n", bloom.New(64, 1)), "n IN bloom(64 bits)"},
 	} {
-		if got := c.p.String(); got != c.want {
-			t.Errorf("got %s, want %s", got, c.want)
-		}
+		must.Equal(t, c.p.String(), c.want)
 	}
 }
 
@@ -282,9 +275,7 @@ func TestPredicateKeepsItsValues(t *testing.T) {
 		oribi.Eq("b", oribi.Cell(text))}
 	before := fmt.Sprint(all)
 	text[0], number, list[0] = 'z', 7, oribi.IsNull("n")
-	if after := fmt.Sprint(all); after != before {
-		t.Errorf("predicates changed with the caller's values:\n%s\n%s", before, after)
-	}
+	must.Equal(t, fmt.Sprint(all), before, "predicates changed with the caller's values", before)
 }
 
 func TestPredicateErrorsComeWithTheRead(t *testing.T) {
@@ -335,9 +326,7 @@ func TestPredicateFitsEveryNumericColumn(t *testing.T) {
 			b.Insert(table, oribi.Row{"k": k, "v": v})
 		}
 		must.Get(b.Commit(t.Context()))(t)
-		if n, err := table.Count(t.Context(), oribi.Where(two)); n != 2 || err != nil {
-			t.Errorf("%v: %d rows, %v", c.Type, n, err)
-		}
+		must.Equal(t, must.Get(table.Count(t.Context(), oribi.Where(two)))(t), 2, c.Type, "rows")
 	}
 }
 
@@ -470,9 +459,7 @@ func TestPatternsAreThoseOfAModel(t *testing.T) {
 		}
 		expression := fmt.Sprintf("%s %slike '%s'", c.Name, not, pattern)
 		p, err := oribi.ParsePredicate(s.Columns, expression)
-		if err != nil {
-			t.Fatalf("%s: %v", expression, err)
-		}
+		must.Do(t, err, expression)
 		want := int64(0)
 		for _, row := range rows {
 			if v, ok := row[c.Name].(string); ok && matcher.MatchString(v) == (not == "") {
@@ -480,9 +467,8 @@ func TestPatternsAreThoseOfAModel(t *testing.T) {
 			}
 		}
 		got, err := table.Count(t.Context(), oribi.Where(p))
-		if err != nil || got != want {
-			t.Fatalf("%s: %d rows, %v, want %d", expression, got, err, want)
-		}
+		must.Do(t, err)
+		must.Equal(t, got, want, expression, "rows")
 		var explained oribi.Explanation
 		found := int64(0)
 		for _, err := range table.Scan(t.Context(), oribi.Where(p), oribi.Explain(&explained)).Rows() {
@@ -504,8 +490,6 @@ func TestPatternsInTheSyntaxOfSQL(t *testing.T) {
 		{oribi.HasSuffix("s", "it's"), "s LIKE '%it''s'"},
 		{oribi.Not(oribi.Contains("s", []byte{0xff})), "NOT (like(s, '', X'ff', ''))"},
 	} {
-		if got := c.p.String(); got != c.want {
-			t.Errorf("%s, want %s", got, c.want)
-		}
+		must.Equal(t, c.p.String(), c.want)
 	}
 }

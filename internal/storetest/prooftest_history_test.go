@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
@@ -16,24 +17,16 @@ func TestScriptRoundTripsThroughText(t *testing.T) {
 		settings := history.RandomSettings(seed)
 		settings.NoCrashes = true
 		r := history.Explore(settings, func(c history.Counts) bool { return c.Steps < 60 })
-		if r.Err != nil {
-			t.Fatalf("seed %d: %v", seed, r.Err)
-		}
+		must.Do(t, r.Err, "seed", seed)
 		text := r.Script.String()
 		s, err := script.Parse(text)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		if got := s.String(); got != text {
-			t.Fatalf("seed %d: %s\nis not\n%s", seed, got, text)
-		}
+		must.Do(t, err, "seed", seed)
+		must.Equal(t, s.String(), text, "seed", seed, "is not")
 		if again := history.Run(s); again.Err != nil || again.Counts != r.Counts {
 			t.Errorf("seed %d: %+v, %v, want %+v", seed, again.Counts, again.Err, r.Counts)
 		}
 	}
-	if _, err := script.Parse("create t0 keys=x"); err == nil {
-		t.Error("nonsense is a script")
-	}
+	must.Refuse(t, must.Err(script.Parse("create t0 keys=x")), "nonsense is a script")
 }
 
 // Shrink reduces a failing history to the steps that it needs: here to an unknown step.

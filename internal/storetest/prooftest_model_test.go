@@ -90,16 +90,12 @@ func TestModelKeepsVersionsAndTruncatesCommits(t *testing.T) {
 		return -1
 	}
 	for ts, want := range map[mvcc.Timestamp]int{9: -1, 10: 2, 19: 2, 20: 4, 29: 4, 30: -1} {
-		if v(ts) != want {
-			t.Errorf("at %d: %d, want %d", ts, v(ts), want)
-		}
+		must.Equal(t, v(ts), want, "at", ts)
 	}
 	c := m.Clone()
 	c.Truncate(1)
 	if got := c.Tables["t"].Row([][]byte{{1}}, 50); got == nil || got[1][0] != 2 {
 		t.Errorf("row after Truncate(1): %v, want v = 2", got)
 	}
-	if v(50) != -1 {
-		t.Error("truncating the clone changed the original")
-	}
+	must.Equal(t, v(50), -1, "truncating the clone changed the original")
 }

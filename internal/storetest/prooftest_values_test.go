@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -23,9 +24,7 @@ func TestRandomCellsFitTheirColumns(t *testing.T) {
 				t.Fatalf("%s: %v", c.TypeName(), d)
 			}
 			if c.Type == schema.Array {
-				if err := schema.CheckArray(c.Element, cell); err != nil {
-					t.Fatalf("%s: %v", c.TypeName(), err)
-				}
+				must.Do(t, schema.CheckArray(c.Element, cell), c.TypeName())
 			} else if p := (batch.Predicate{Type: c.Type, Op: batch.Eq, Values: [][]byte{cell}}); p.Prepare() != nil {
 				t.Fatalf("%s: %x is not a valid cell", c.TypeName(), cell)
 			}

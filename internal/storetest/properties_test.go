@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -29,9 +28,7 @@ func TestSubscriptionIgnoresHistoryOfOtherTables(t *testing.T) {
 	for _, err := range store.Subscribe(ctx, from, last, table) {
 		got = err
 	}
-	if !errors.Is(got, oribi.ErrTooOld) {
-		t.Errorf("of a table whose history begins later: %v", got)
-	}
+	must.Fail(t, got, oribi.ErrTooOld, "of a table whose history begins later")
 }
 
 func TestStatsOfColumnsOfArrays(t *testing.T) {
@@ -47,7 +44,5 @@ func TestStatsOfColumnsOfArrays(t *testing.T) {
 	if len(st.Columns) != 2 || st.Columns[1].Bytes == 0 || len(st.Columns[1].Encodings) != 1 {
 		t.Errorf("%+v", st.Columns)
 	}
-	if _, err := table.CompressionAdvice(ctx); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err(table.CompressionAdvice(ctx)))
 }

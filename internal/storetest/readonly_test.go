@@ -124,26 +124,16 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	if r := reader.Recovery(); r.TornBytes == 0 || r.TornFile != "" || r.Batches != 300 {
 		t.Errorf("recovery: %+v, want torn bytes, no file for them, and 300 batches", r)
 	}
-	if n := countNumbers(t, reader); n != 800 {
-		t.Errorf("%d rows, want 800", n)
-	}
-	if err := reader.Verify(context.Background(), func(f oribi.Finding) { t.Errorf("verify: %+v", f) }); err != nil {
-		t.Error(err)
-	}
-	if err := reader.Close(); err != nil {
-		t.Error(err)
-	}
-	if after, err := files.Fingerprint(killed, "/store"); err != nil || after != before {
-		t.Errorf("files have changed (%v)", err)
-	}
+	must.Equal(t, countNumbers(t, reader), 800, "rows")
+	must.Do(t, reader.Verify(context.Background(), func(f oribi.Finding) { t.Errorf("verify: %+v", f) }))
+	must.Do(t, reader.Close())
+	must.Equal(t, must.Get(files.Fingerprint(killed, "/store"))(t), before, "files have changed")
 
 	writer := must.Get(oribi.Open("/store", &oribi.Options{FS: killed, Manual: true}))(t)
 	if r := writer.Recovery(); r.TornBytes == 0 || r.TornFile == "" {
 		t.Errorf("recovery: %+v, want the torn bytes kept", r)
 	}
-	if n := countNumbers(t, writer); n != 800 {
-		t.Errorf("%d rows, want 800", n)
-	}
+	must.Equal(t, countNumbers(t, writer), 800, "rows")
 	writer.Close()
 }
 
@@ -225,9 +215,8 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("dear"), 0o600))
 	for _, readOnly := range []bool{false, true} {
-		if _, err := oribi.Open(dir, &oribi.Options{ReadOnly: readOnly}); !errors.Is(err, oribi.ErrNotStore) {
-			t.Errorf("readOnly=%v: %v, want ErrNotStore", readOnly, err)
-		}
+		must.Fail(t, must.Err(oribi.Open(dir, &oribi.Options{ReadOnly: readOnly})), oribi.ErrNotStore,
+			"readOnly", readOnly)
 	}
 	if names, _ := vfs.OS.List(dir); len(names) != 1 {
 		t.Errorf("the directory contains %v", names)

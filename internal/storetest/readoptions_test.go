@@ -59,9 +59,7 @@ func TestStructReadsOfSomeColumns(t *testing.T) {
 		}
 		return nil
 	}))
-	if all := slices.Repeat(want, 5); !slices.Equal(got, all) {
-		t.Errorf("%+v, want %+v", got, all)
-	}
+	must.Equal(t, got, slices.Repeat(want, 5))
 
 	versions, differences := 0, ""
 	for _, err := range accounts.History(ctx, 1, columns) {
@@ -200,9 +198,7 @@ func TestDiffWithOptions(t *testing.T) {
 		"any order": {diff(w, oribi.Columns("v", "w"), oribi.AnyOrder()), all},
 	}
 	for name, c := range cases {
-		if !slices.Equal(c.got, c.want) {
-			t.Errorf("%s: %d differences, want %d: %q, want %q", name, len(c.got), len(c.want), c.got, c.want)
-		}
+		must.Equal(t, c.got, c.want, name, "differences", len(c.want))
 	}
 	if len(five) == 0 || len(cases["where, of another column"].want) == 0 {
 		t.Error("a predicate selects nothing")
@@ -224,9 +220,7 @@ func TestTruncateAndRestoreSomeRows(t *testing.T) {
 		want := maps.Clone(rows)
 		maps.DeleteFunc(want, func(k, v int64) bool { return k >= 10 && v == 1 })
 		wantContent(t, "truncated", content(t, table), want)
-		if res.Rows != 18 {
-			t.Errorf("%+v, want 18 rows", res)
-		}
+		must.Equal(t, res.Rows, 18, res, "rows")
 		put(t, store, table, map[int64]int64{2: 7, 3: 7, 20: 7, 40: 7, 200: 7})
 		maps.Copy(want, map[int64]int64{2: 7, 3: 7, 20: 7, 40: 7, 200: 7})
 		// Rows that have 7 now, or had 2 then.
@@ -235,9 +229,7 @@ func TestTruncateAndRestoreSomeRows(t *testing.T) {
 		maps.Copy(want, map[int64]int64{3: 3, 20: 0, 40: 0})
 		delete(want, 200)
 		wantContent(t, "restored", content(t, table), want)
-		if res.Rows != 4 {
-			t.Errorf("%+v, want 4 rows", res)
-		}
+		must.Equal(t, res.Rows, 4, res, "rows")
 		asked := int64(0)
 		must.Get(table.RestoreTo(ctx, first, oribi.From(10), oribi.To(20), pieces, oribi.Confirm(func(n int64) error {
 			asked = n
@@ -245,8 +237,6 @@ func TestTruncateAndRestoreSomeRows(t *testing.T) {
 		})))(t)
 		maps.Copy(want, map[int64]int64{11: 1, 16: 1})
 		wantContent(t, "restored in a range", content(t, table), want)
-		if asked != 2 {
-			t.Errorf("asked for %d rows, want 2", asked)
-		}
+		must.Equal(t, asked, 2, "asked for rows")
 	}
 }

@@ -52,9 +52,7 @@ func TestBackgroundRecompressesRowSetsAtRest(t *testing.T) {
 		return stats.Bytes, codecs
 	}
 	flushed, codecs := stored()
-	if got := codecs[2]; !slices.Equal(got, []schema.Compression{schema.LZ4}) {
-		t.Errorf("flushed with %v", got)
-	}
+	must.Equal(t, codecs[2], []schema.Compression{schema.LZ4}, "flushed with")
 	steps := func(after time.Duration, wait time.Duration, want int) {
 		t.Helper()
 		must.Do(t, store.Close())
@@ -67,9 +65,7 @@ func TestBackgroundRecompressesRowSetsAtRest(t *testing.T) {
 				got++
 			}
 		}
-		if got != want {
-			t.Errorf("%d recompressions at %v, want %d", got, now, want)
-		}
+		must.Equal(t, got, want, "recompressions at", now)
 	}
 	steps(0, 23*time.Hour, 0)
 	steps(-1, 2*time.Hour, 0)
@@ -90,7 +86,5 @@ func TestBackgroundRecompressesRowSetsAtRest(t *testing.T) {
 	if _, codecs := stored(); !slices.EqualFunc(codecs, want, slices.Equal) {
 		t.Errorf("altered, %v", codecs)
 	}
-	if err := store.Verify(ctx, nil); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, store.Verify(ctx, nil))
 }

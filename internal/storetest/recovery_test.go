@@ -75,9 +75,7 @@ func TestInterruptedFormatStartsOver(t *testing.T) {
 	disk.OnOperation(nil)
 	store.Close()
 	for _, s := range states {
-		if err := finishFormat(t, s.Image); err != nil {
-			t.Errorf("-seed=%d: %s: %v", seed, s.Name, err)
-		}
+		must.Do(t, finishFormat(t, s.Image), "-seed", seed, s.Name)
 	}
 	t.Logf("%d changes, %d states", disk.Operations(), len(states))
 }
@@ -163,7 +161,5 @@ func TestRecoveryReportsRepairs(t *testing.T) {
 	if kept := readAll(t, mem, "/store/"+r.TornFile); int64(len(kept)) != r.TornBytes {
 		t.Errorf("%s has %d bytes, %d were torn", r.TornFile, len(kept), r.TornBytes)
 	}
-	if n := countNumbers(t, store); n != 109 {
-		t.Errorf("%d rows, want 109", n)
-	}
+	must.Equal(t, countNumbers(t, store), 109, "rows")
 }

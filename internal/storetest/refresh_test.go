@@ -35,17 +35,13 @@ func TestSnapshotOfFollowerKeepsItsState(t *testing.T) {
 	for _, table := range tables {
 		n := 0
 		for row, err := range table.Scan(t.Context(), oribi.At(sn)).Rows() {
-			if err != nil {
-				t.Fatalf("table %s: %v", table.Name(), err)
-			}
+			must.Do(t, err, "table", table.Name())
 			if row["v"] != int64(-n) {
 				t.Fatalf("table %s: row %d is %v", table.Name(), n, row)
 			}
 			n++
 		}
-		if n != want[table.Name()] {
-			t.Errorf("table %s: %d rows", table.Name(), n)
-		}
+		must.Equal(t, n, want[table.Name()], "table", table.Name(), "rows")
 	}
 	kept := deadBytes(t, store)
 	must.Do(t, sn.Close())
@@ -64,9 +60,7 @@ func TestWaitReturnsForNewBatches(t *testing.T) {
 	store, table := followedStore(t, mem, 20, oribi.Options{})
 	follower := openFollower(t, mem)
 	none, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	if err := follower.Wait(none); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("without news: %v", err)
-	}
+	must.Fail(t, follower.Wait(none), context.DeadlineExceeded, "without news")
 	cancel()
 	k := 20
 	for i, change := range []func() error{
@@ -83,9 +77,7 @@ func TestWaitReturnsForNewBatches(t *testing.T) {
 			}
 		})
 		must.Do(t, follower.Refresh(t.Context()))
-		if n := countNumbers(t, follower); n != int64(k) {
-			t.Errorf("change %d: %d rows, want %d", i, n, k)
-		}
+		must.Equal(t, countNumbers(t, follower), int64(k), "change", i, "rows")
 	}
 }
 
@@ -128,17 +120,13 @@ func TestSubscriptionInFollower(t *testing.T) {
 			}
 		}
 	})
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, <-done)
 }
 
 // Refresh of other stores does nothing.
 func TestRefreshOfWriter(t *testing.T) {
 	store, table := followedStore(t, vfs.NewMem(), 10, oribi.Options{})
-	if err := store.Refresh(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, store.Refresh(t.Context()))
 	stop, stopped := make(chan struct{}), make(chan error)
 	go func() {
 		var err error
@@ -155,13 +143,9 @@ func TestRefreshOfWriter(t *testing.T) {
 		}
 		stopped <- err
 	}()
-	if err := store.Wait(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, store.Wait(t.Context()))
 	close(stop)
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, <-stopped)
 }
 
 // A writer that is killed between the intent of a commit and the commit leaves an anchor that
@@ -198,9 +182,7 @@ func TestRefreshAfterKillBetweenIntentAndCommit(t *testing.T) {
 		}
 		return nil
 	})
-	if err := table.Flush(t.Context()); err == nil {
-		t.Fatal("the flush has not failed")
-	}
+	must.Refuse(t, table.Flush(t.Context()), "the flush has not failed")
 	if n := refresh(); n == 0 {
 		t.Error("nobody has looked whether the commit has come")
 	}
@@ -209,9 +191,7 @@ func TestRefreshAfterKillBetweenIntentAndCommit(t *testing.T) {
 			t.Errorf("%d reads of the metadata, which has not changed", n)
 		}
 	}
-	if n := countNumbers(t, follower); n != 40 {
-		t.Errorf("%d rows, want 40", n)
-	}
+	must.Equal(t, countNumbers(t, follower), 40, "rows")
 	store.Close()
 	store = must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 	defer store.Close()
@@ -219,9 +199,7 @@ func TestRefreshAfterKillBetweenIntentAndCommit(t *testing.T) {
 	fillNumbers(t, store, table, 40, 50)
 	for range 2 {
 		refresh()
-		if n := countNumbers(t, follower); n != 50 {
-			t.Errorf("%d rows, want 50", n)
-		}
+		must.Equal(t, countNumbers(t, follower), 50, "rows")
 		must.Do(t, table.Flush(t.Context()))
 	}
 }

@@ -183,9 +183,7 @@ func TestReplacedRowsReadLikeUpdatedRows(t *testing.T) {
 				continue
 			}
 			got, want := twins[0].text(), twins[1].text()
-			if got != want {
-				t.Fatalf("seed %d, step %d: with upserts\n%s\nwith updates\n%s", seed, i, got, want)
-			}
+			must.Equal(t, got, want, "seed", seed, "step", i, "upserts, and updates")
 		}
 		for _, w := range twins {
 			w.store.Close()

@@ -46,18 +46,14 @@ func salvageCopies(t *testing.T, least int64, damaged func(name string) bool) da
 		if seed%2 == 0 {
 			d, err = damage.New(seed, 40)
 		}
-		if err != nil {
-			t.Fatalf("-seed=%d: %.3000v", seed, err)
-		}
+		must.Do(t, err, "-seed", seed)
 		for range 20 {
 			s, err := d.RandomSalvage(rng, damaged)
 			must.Do(t, err)
 			var c damage.SalvageCounts
 			within(t, minute, func() { c, err = s.Run() })
 			total.Add(c)
-			if err != nil {
-				t.Fatalf("-seed=%d: %v: %.3000v", seed, s, err)
-			}
+			must.Do(t, err, "-seed", seed, s)
 		}
 	}
 	t.Logf("%+v", total)
@@ -130,9 +126,7 @@ func TestSalvageWithoutMetadata(t *testing.T) {
 			if len(losses) > 0 {
 				t.Errorf("lost: %+v", losses)
 			}
-			if err := sameAsOf(want, got, now.Timestamp-1, now.Timestamp-1000, mvcc.Max); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, sameAsOf(want, got, now.Timestamp-1, now.Timestamp-1000, mvcc.Max))
 		})
 	}
 }
@@ -296,9 +290,7 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 			want = rows
 		}
 		saved := must.Get(out.Table("t"))(t)
-		if got, err := saved.Count(ctx); err != nil || got != want {
-			t.Errorf("%+v: %d rows, %v, want %d", test, got, err, want)
-		}
+		must.Equal(t, must.Get(saved.Count(ctx))(t), want, test, "rows")
 	}
 }
 
@@ -310,9 +302,7 @@ func TestSalvageRefusesWrongDirectories(t *testing.T) {
 		_, err := salvage.Run(context.Background(), dir, out, &oribi.Options{FS: mem}, nil)
 		return err
 	}
-	if err := run("/store", "/out"); !errors.Is(err, oribi.ErrLocked) {
-		t.Errorf("a store with a writer: %v", err)
-	}
+	must.Fail(t, run("/store", "/out"), oribi.ErrLocked, "a store with a writer")
 	must.Do(t, store.Close())
 	must.Do(t, errors.Join(mem.Mkdir("/empty"), mem.Mkdir("/other"), mem.Mkdir("/other/x")))
 	before := must.Get(files.Fingerprint(mem, "/"))(t)
@@ -326,9 +316,7 @@ func TestSalvageRefusesWrongDirectories(t *testing.T) {
 			t.Errorf("%s to %s: %v", test.dir, test.out, err)
 		}
 	}
-	if after, err := files.Fingerprint(mem, "/"); err != nil || before != after {
-		t.Errorf("something was changed, %v", err)
-	}
+	must.Equal(t, before, must.Get(files.Fingerprint(mem, "/"))(t), "something was changed")
 }
 
 // A writer removes no file that is not the store's own, whatever its name is, also where data/ and
@@ -358,9 +346,7 @@ func TestWritersLeaveForeignFilesAlone(t *testing.T) {
 	must.Do(t, os.WriteFile(own, make([]byte, 100), 0o600))
 	for range 2 {
 		store := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
-		if n := countNumbers(t, store); n != 100 {
-			t.Errorf("%d rows", n)
-		}
+		must.Equal(t, countNumbers(t, store), 100, "rows")
 		must.Do(t, store.Close())
 	}
 	for name, content := range foreign {
@@ -368,7 +354,5 @@ func TestWritersLeaveForeignFilesAlone(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes", name, err, len(b))
 		}
 	}
-	if _, err := os.Stat(own); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a container that a crash has left is still there: %v", err)
-	}
+	must.Fail(t, must.Err(os.Stat(own)), fs.ErrNotExist, "a container that a crash has left is still there")
 }

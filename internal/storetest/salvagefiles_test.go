@@ -56,9 +56,7 @@ func TestDamagedFootersAndIndexesCostNothing(t *testing.T) {
 		if len(losses) > 0 {
 			t.Errorf("%s: lost: %+v", what, losses)
 		}
-		if err := sameAsOf(want, got, times...); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.Do(t, sameAsOf(want, got, times...), what)
 		got.Close()
 	}
 	check("all footers", footers...)
@@ -183,7 +181,5 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 		}
 		n++
 	}
-	if n != want {
-		t.Errorf("%d rows, want %d", n, want)
-	}
+	must.Equal(t, n, want, "rows")
 }

@@ -35,15 +35,13 @@ func newLifeStore(t *testing.T) *lifeStore {
 	t.Helper()
 	l := &lifeStore{t: t, mem: vfs.NewMem()}
 	var err error
-	if l.store, err = oribi.Open("/store",
-		&oribi.Options{FS: l.mem, Manual: true, History: oribi.HistoryForever}); err != nil {
-		t.Fatal(err)
-	}
+	l.store, err = oribi.Open("/store",
+		&oribi.Options{FS: l.mem, Manual: true, History: oribi.HistoryForever})
+	must.Do(t, err)
 	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
 	must.Do(t, err)
-	if l.table, err = l.store.CreateTable("t", columns); err != nil {
-		t.Fatal(err)
-	}
+	l.table, err = l.store.CreateTable("t", columns)
+	must.Do(t, err)
 	return l
 }
 
@@ -112,9 +110,7 @@ func salvageSound(t *testing.T, image *vfs.Mem) (*oribi.Store, *oribi.Table, []s
 	t.Cleanup(func() { out.Close() })
 	table := must.Get(out.Table("t"))(t)
 	for range 2 {
-		if err := model.Verified(out); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, model.Verified(out))
 		keys := map[any]bool{}
 		for row, err := range table.Scan(ctx).Rows() {
 			if err != nil || keys[row["id"]] {
@@ -122,17 +118,11 @@ func salvageSound(t *testing.T, image *vfs.Mem) (*oribi.Store, *oribi.Table, []s
 			}
 			keys[row["id"]] = true
 			for _, err := range table.History(ctx, row["id"]) {
-				if err != nil {
-					t.Error(err)
-				}
+				must.Do(t, err)
 			}
 		}
-		if n, err := table.Count(ctx); err != nil || n != int64(len(keys)) {
-			t.Errorf("counted %d, %v, read %d", n, err, len(keys))
-		}
-		if err := table.Compact(ctx); err != nil {
-			t.Error(err)
-		}
+		must.Equal(t, must.Get(table.Count(ctx))(t), int64(len(keys)), "rows")
+		must.Do(t, table.Compact(ctx))
 	}
 	return out, table, losses
 }
@@ -168,9 +158,7 @@ func TestSalvageEndsRowsWhoseDeleteIsLost(t *testing.T) {
 	l.damageLog([]byte("LOST"))
 	_, table, losses := salvageSound(t, l.mem)
 	for i, want := range []string{"old", "-", "new"} {
-		if got := valueAt(t, table, 1, l.times[i]); got != want {
-			t.Errorf("as of batch %d: %s, want %s", i, got, want)
-		}
+		must.Equal(t, valueAt(t, table, 1, l.times[i]), want, "as of batch", i)
 	}
 	if !slices.ContainsFunc(losses, func(l salvage.Loss) bool {
 		return l.Table == "t" && strings.Contains(l.Lost,
@@ -209,9 +197,7 @@ func TestSalvageAppliesTheLogToDamagedRedos(t *testing.T) {
 			t.Errorf("block %d: lost: %+v", at.ID, losses)
 		}
 		whole := must.Get(oribi.Open("/store", &oribi.Options{FS: want, ReadOnly: true}))(t)
-		if err := sameAsOf(whole, out, l.times...); err != nil {
-			t.Errorf("block %d: %v", at.ID, err)
-		}
+		must.Do(t, sameAsOf(whole, out, l.times...), "block", at.ID)
 		whole.Close()
 		out.Close()
 	}
@@ -244,9 +230,8 @@ func TestSalvageOfFilesAndLogTogether(t *testing.T) {
 			if got := valueAt(t, table, 0, mvcc.Max); got != "again" || len(losses) == 0 {
 				t.Errorf("block %d, byte %d: key 0 is %s, losses %+v", at.ID, off, got, losses)
 			}
-			if got := valueAt(t, table, 1, mvcc.Max); got != "-" {
-				t.Errorf("block %d, byte %d: key 1, which was deleted, is %s", at.ID, off, got)
-			}
+			must.Equal(t, valueAt(t, table, 1, mvcc.Max), "-",
+				"block", at.ID, "byte", off, "key 1, which was deleted")
 			out.Close()
 		}
 	}

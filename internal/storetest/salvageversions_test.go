@@ -60,9 +60,8 @@ func TestSalvageKeepsVersionsBeforeAndAfterDamagedChanges(t *testing.T) {
 		old := must.Get(damaged.Table("t"))(t)
 		out, losses := salvaged(t, image)
 		saved, err := out.Table("t")
-		if err != nil || len(losses) != 1 {
-			t.Fatal(err, losses)
-		}
+		must.Do(t, err)
+		must.Equal(t, len(losses), 1, losses)
 		readable, kept := 0, 0
 		for _, ts := range times {
 			_, cells, err := saved.GetCells(ctx, 1, oribi.AsOf(ts))
@@ -101,9 +100,7 @@ func undoBlock(t *testing.T, mem *vfs.Mem) (f undoFile) {
 	m := openBlocks(t, mem)
 	defer m.Close()
 	eachRowSet(t, m, func(_ *meta.Table, set *rowset.Metadata) {
-		if len(set.Undo) != 1 {
-			t.Fatalf("%d files of undos", len(set.Undo))
-		}
+		must.Equal(t, len(set.Undo), 1, "files of undos")
 		for _, p := range m.BlockLocations() {
 			if p.ID == set.Undo[0] {
 				f.at = p

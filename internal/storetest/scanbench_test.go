@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -54,13 +55,9 @@ func BenchmarkScan(b *testing.B) {
 		store, err := oribi.Open("/bench",
 			&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true,
 				History: oribi.HistoryForever})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		table, err := oribi.OpenTable[measure](store, "measures")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		err = layouts[layout](table.Table, func(from, step int) {
 			w := store.NewBatch()
 			for i := from; i < n; i += step {
@@ -71,13 +68,9 @@ func BenchmarkScan(b *testing.B) {
 				}
 				table.Upsert(w, m)
 			}
-			if _, err := w.Commit(b.Context(), oribi.NoSync); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, must.Err(w.Commit(b.Context(), oribi.NoSync)))
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		for _, columns := range [][]string{{"number"}, {"word"}, {"text"}, {"key", "number", "few", "word", "text"}} {
 			for _, order := range []string{"key", "desc"} {
 				b.Run(fmt.Sprintf("layout=%s/columns=%s/order=%s", layout, strings.Join(columns, "+"), order),
@@ -89,21 +82,15 @@ func BenchmarkScan(b *testing.B) {
 							}
 							rows := 0
 							for batch, err := range table.Table.Scan(b.Context(), opts...).Batches() {
-								if err != nil {
-									b.Fatal(err)
-								}
+								must.Do(b, err)
 								rows += batch.Selected()
 							}
-							if rows != n {
-								b.Fatalf("%d rows, want %d", rows, n)
-							}
+							must.Equal(b, rows, n, "rows")
 						}
 						b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/row")
 					})
 			}
 		}
-		if err := store.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, store.Close())
 	}
 }

@@ -149,9 +149,7 @@ func TestListCheckerFindsViolations(t *testing.T) {
 	} {
 		w, r := history()
 		spoil(w, r)
-		if checkLists(w, r) == nil {
-			t.Errorf("not detected: %s", name)
-		}
+		must.Refuse(t, checkLists(w, r), "not detected", name)
 	}
 }
 

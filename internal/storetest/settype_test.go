@@ -2,9 +2,7 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"testing"
 
@@ -38,14 +36,10 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 
 	check := func(at string, image *vfs.Mem) (converted bool) {
 		store, err := open(image)
-		if err != nil {
-			t.Fatalf("%s: %v", at, err)
-		}
+		must.Do(t, err, at)
 		defer store.Close()
 		table, err := store.Table("t")
-		if err != nil {
-			t.Fatalf("%s: %v", at, err)
-		}
+		must.Do(t, err, at)
 		converted = table.Schema().Columns[1].Type == schema.Int16
 		row := func(k, n int64) oribi.Row {
 			if converted {
@@ -56,9 +50,7 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 		wantRows(t, at+", first", table, []oribi.Row{row(1, 10), row(2, 20)}, oribi.AsOf(first))
 		wantRows(t, at+", last", table, []oribi.Row{row(1, 11), row(2, 20), row(3, 30)}, oribi.AsOf(last))
 		found := func(f oribi.Finding) { t.Errorf("%s: %+v", at, f) }
-		if err := store.VerifyDeep(ctx, found); err != nil {
-			t.Fatalf("%s: %v", at, err)
-		}
+		must.Do(t, store.VerifyDeep(ctx, found), at)
 		return converted
 	}
 	states := [2]int{}
@@ -122,21 +114,11 @@ func TestSetTypeAndOpenBatches(t *testing.T) {
 			t.Fatalf("a scan that was running: %v, %v", row, err)
 		}
 	}
-	if _, err := b.Get(ctx, table, 1); !errors.Is(err, oribi.ErrConflict) {
-		t.Errorf("Batch.Get: %v", err)
-	}
-	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrConflict) {
-		t.Errorf("Batch.Commit: %v", err)
-	}
-	if _, err := tx.Get(table, 2); !errors.Is(err, oribi.ErrConflict) {
-		t.Errorf("Tx.Get: %v", err)
-	}
-	if _, err := tx.Commit(); !errors.Is(err, oribi.ErrConflict) {
-		t.Errorf("Tx.Commit: %v", err)
-	}
-	if _, err := typed.Get(ctx, 1); err == nil {
-		t.Error("a TableOf with the old type reads the column")
-	}
+	must.Fail(t, must.Err(b.Get(ctx, table, 1)), oribi.ErrConflict, "Batch.Get")
+	must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrConflict, "Batch.Commit")
+	must.Fail(t, must.Err(tx.Get(table, 2)), oribi.ErrConflict, "Tx.Get")
+	must.Fail(t, must.Err(tx.Commit()), oribi.ErrConflict, "Tx.Commit")
+	must.Refuse(t, must.Err(typed.Get(ctx, 1)), "a TableOf with the old type reads the column")
 	want := []oribi.Row{{"k": int64(1), "n": "1", "s": nil}, {"k": int64(2), "n": "2", "s": nil}}
 	wantRows(t, "now", table, want)
 	wantRows(t, "snapshot", table, want, oribi.At(sn))
@@ -184,9 +166,7 @@ func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 	}
 	key := func(k byte) []byte { return []byte{k, 0, 0, 0, 0, 0, 0, 0} }
 	want := [][][]byte{{key(1), {10, 0, 0, 0}, {1}}, {key(1), {11, 0, 0, 0}, {1}}, {key(2), {20, 0, 0, 0}, {2}}}
-	if !reflect.DeepEqual(events, want) {
-		t.Errorf("events %v, want %v", events, want)
-	}
+	must.Equal(t, events, want, "events")
 
 	must.Get(store.Checkpoint(ctx, "/checkpoint"))(t)
 	must.Do(t, store.Close())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -17,25 +18,17 @@ func TestShortRangesAllocateLittle(t *testing.T) {
 	}
 	const rows, length = 2000, 20
 	store, err := oribi.Open("/short", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer store.Close()
 	table, err := oribi.OpenTable[measure](store, "measures")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b := store.NewBatch()
 	for i := range rows {
 		table.Insert(b, measure{Key: int64(i), Number: int64(i), Word: fmt.Sprint("word ", i%100),
 			Text: fmt.Sprint("text of row ", i)})
 	}
-	if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Table.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, must.Err(b.Commit(t.Context(), oribi.NoSync)))
+	must.Do(t, table.Table.Flush(t.Context()))
 	for _, c := range []struct {
 		name string
 		most float64
@@ -43,27 +36,21 @@ func TestShortRangesAllocateLittle(t *testing.T) {
 	}{
 		{"batches", 20, func() (n int) {
 			for b, err := range table.Table.Scan(t.Context(), oribi.From(int64(700)), oribi.Limit(length)).Batches() {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				n += b.Selected()
 			}
 			return n
 		}},
 		{"structs", 25 + 2*length, func() (n int) {
 			for _, err := range table.Scan(t.Context(), oribi.From(int64(700)), oribi.Limit(length)) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				n++
 			}
 			return n
 		}},
 	} {
 		for range 10 { // until the cache has all blocks that the scan needs
-			if n := c.read(); n != length {
-				t.Fatalf("%s: %d rows, want %d", c.name, n, length)
-			}
+			must.Equal(t, c.read(), length, c.name, "rows")
 		}
 		if n := testing.AllocsPerRun(50, func() { c.read() }); n > c.most {
 			t.Errorf("%s: %v allocations, want at most %v", c.name, n, c.most)

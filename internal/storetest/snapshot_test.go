@@ -31,9 +31,8 @@ func wantValue(t *testing.T, table *oribi.Table, want int64, opts ...oribi.ReadO
 		t.Fatalf("got %v, %v, want %d", row, err, want)
 	}
 	n, err := table.Count(context.Background(), at, oribi.Where(oribi.Eq("v", want)))
-	if err != nil || n != 1 {
-		t.Fatalf("a scan finds %d rows with %d, %v", n, want, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, n, 1, "rows with", want)
 }
 
 // A running scan also pins history, whether of a past state or of the newest, until it ends or is
@@ -68,9 +67,7 @@ func TestRunningScanPinsHistory(t *testing.T) {
 			}
 			n++
 		}
-		if n != rows {
-			t.Errorf("past=%v: %d rows", past, n)
-		}
+		must.Equal(t, n, rows, "past", past, "rows")
 		for range table.Scan(ctx).Rows() {
 			break
 		}

@@ -66,7 +66,5 @@ func TestStallsHaveEventsAndAreCounted(t *testing.T) {
 		}
 		sum.Duration += e.Duration
 	}
-	if m.Stalls != sum {
-		t.Errorf("%+v, want %+v", m.Stalls, sum)
-	}
+	must.Equal(t, m.Stalls, sum)
 }

@@ -58,9 +58,7 @@ func TestSubscriptionPinsHistory(t *testing.T) {
 	stop()
 	age()
 	for _, err := range store.Subscribe(context.Background(), from, mvcc.Max) {
-		if !errors.Is(err, oribi.ErrTooOld) {
-			t.Errorf("%v, want ErrTooOld", err)
-		}
+		must.Fail(t, err, oribi.ErrTooOld)
 	}
 }
 
@@ -77,9 +75,8 @@ func TestSubscriptionPinsOnlyWhatItHasToRead(t *testing.T) {
 	}
 	for i, ts := range all {
 		b, err, _ := next()
-		if err != nil || b.Timestamp != ts {
-			t.Fatalf("%+v, %v, want batch %d", b, err, i)
-		}
+		must.Do(t, err)
+		must.Equal(t, b.Timestamp, ts, b, "batch", i)
 		info := must.Get(store.Info())(t)
 		if pinned := info.Snapshots[0].Timestamp; pinned > ts || i >= behind && pinned < all[i-behind] {
 			t.Fatalf("batch %d at %v: pinned above %v", i, ts, pinned)
@@ -117,7 +114,5 @@ func TestSubscriptionAmongBulkWritesAndRenames(t *testing.T) {
 		pull(events...)
 		all = append(all, events...)
 	}
-	if got := eventsUntil(t, store, from, until); !slices.Equal(got, all) {
-		t.Errorf("events %q, want %q", got, all)
-	}
+	must.Equal(t, eventsUntil(t, store, from, until), all, "events")
 }

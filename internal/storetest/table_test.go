@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -44,9 +43,7 @@ func TestRenameWithConcurrentWritersAndFlushes(t *testing.T) {
 	store = must.Get(oribi.Open("/rename", options))(t)
 	defer store.Close()
 	table = must.Get(store.Table(fmt.Sprint("t", rounds)))(t)
-	if n, err := table.Count(ctx); n != rounds || err != nil {
-		t.Errorf("%d rows, %v, want %d", n, err, rounds)
-	}
+	must.Equal(t, must.Get(table.Count(ctx))(t), rounds, "rows")
 }
 
 func TestCommitRefusesUnknownOperations(t *testing.T) {
@@ -56,8 +53,6 @@ func TestCommitRefusesUnknownOperations(t *testing.T) {
 	for _, op := range []oribi.Op{0, oribi.OpDeleteIgnore + 1, 255} {
 		b := store.NewBatch()
 		b.Row(op, table, oribi.Row{"k": int64(1), "v": int64(1)})
-		if _, err := b.Commit(t.Context()); !errors.Is(err, oribi.ErrRow) {
-			t.Errorf("%v: %v, want ErrRow", op, err)
-		}
+		must.Fail(t, must.Err(b.Commit(t.Context())), oribi.ErrRow, op)
 	}
 }

@@ -83,9 +83,7 @@ func TestBatchesOfATransactionMayBeChanged(t *testing.T) {
 			b.Compact()
 			keys, values := batch.Values[int64](b.Columns[0]), batch.Values[int64](b.Columns[1])
 			for i, k := range keys[:b.Len] {
-				if values[i] != rows[k] {
-					t.Errorf("key %d: value %d, want %d", k, values[i], rows[k])
-				}
+				must.Equal(t, values[i], rows[k], "key", k, "value")
 			}
 			got = append(got, keys[:b.Len]...)
 			clear(keys)
@@ -94,9 +92,7 @@ func TestBatchesOfATransactionMayBeChanged(t *testing.T) {
 		if options != nil {
 			slices.Reverse(want)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("keys %v, want %v", got, want)
-		}
+		must.Equal(t, got, want, "keys")
 	}
 }
 
@@ -155,9 +151,8 @@ func TestTransactionConflictsWithChangesThatTheStoreHasForgotten(t *testing.T) {
 			t.Errorf("%s: commit: %v, want conflict: %v", c.name, err, c.conflict)
 		}
 		n, err := table.Count(ctx, oribi.From(500_000+i), oribi.To(500_001+i))
-		if want := map[bool]int64{false: 1}[c.conflict]; err != nil || n != want {
-			t.Errorf("%s: %d rows of the transaction, %v, want %d", c.name, n, err, want)
-		}
+		must.Do(t, err)
+		must.Equal(t, n, map[bool]int64{false: 1}[c.conflict], c.name, "rows of the transaction")
 	}
 }
 
@@ -172,9 +167,7 @@ func TestScanOfATransactionThatEndsReturnsAnError(t *testing.T) {
 	for _, last = range tx.Scan(table).Rows() {
 		tx.Rollback()
 	}
-	if !errors.Is(last, oribi.ErrTxEnded) {
-		t.Errorf("the scan ended with %v, want ErrTxEnded", last)
-	}
+	must.Fail(t, last, oribi.ErrTxEnded, "the error of the scan")
 }
 
 func TestEndedTransactionsReturnErrors(t *testing.T) {
@@ -187,9 +180,7 @@ func TestEndedTransactionsReturnErrors(t *testing.T) {
 	_, scanErr := numbersOf(tx.Scan(table).Rows())
 	_, commitErr := tx.Commit()
 	for _, err := range []error{getErr, scanErr, commitErr, tx.Upsert(table, number(2, 2))} {
-		if !errors.Is(err, oribi.ErrTxEnded) {
-			t.Errorf("error %v, want ErrTxEnded", err)
-		}
+		must.Fail(t, err, oribi.ErrTxEnded)
 	}
 	tx.Rollback()
 
@@ -383,7 +374,5 @@ func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, m
 		must.Do(t, err)
 		got = append(got, fmt.Sprint(row["k"], row["v"]))
 	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("[%d, %d), v >= %d, limit %d, descending %v: %v, want %v", from, to, least, limit, desc, got, want)
-	}
+	must.Equal(t, got, want, from, to, "v >", least, "limit", limit, "descending", desc)
 }

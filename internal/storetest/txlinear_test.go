@@ -82,9 +82,8 @@ func TestTransactionsAreLinearizable(t *testing.T) {
 	for range seedtest.Rounds(20, 6) {
 		seed := rng.Uint64()
 		history, conflicts := linearHistory(t, seed)
-		if result := porcupine.CheckOperationsTimeout(transactions, history, time.Minute); result != porcupine.Ok {
-			t.Fatalf("seed %d: %d transactions, %d conflicts: %v", seed, len(history), conflicts, result)
-		}
+		must.Equal(t, porcupine.CheckOperationsTimeout(transactions, history, time.Minute), porcupine.Ok,
+			"seed", seed, len(history), "transactions", conflicts, "conflicts")
 		if conflicts == 0 {
 			t.Errorf("seed %d: no conflict in %d transactions", seed, len(history))
 		}

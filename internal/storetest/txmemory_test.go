@@ -58,21 +58,15 @@ func TestMemoryOfTransactionsIsBounded(t *testing.T) {
 		t.Errorf("%d transactions take %d bytes, %d are counted", len(txs), held, counted())
 	}
 	for range 2 { // the refused call has no effect; neither do further ones
-		if err := full(n); !errors.Is(err, oribi.ErrBatchTooLarge) {
-			t.Errorf("call %d: %v, want ErrBatchTooLarge", n, err)
-		}
+		must.Fail(t, full(n), oribi.ErrBatchTooLarge, "call", n)
 	}
 	put(t, store, table, map[int64]int64{-1: 1})
 	txs[0].Rollback()
 	if err := full(n | 1); err != nil && !errors.Is(err, oribi.ErrNotFound) {
 		t.Errorf("after the other transaction has ended: %v", err)
 	}
-	if _, err := txs[1].Commit(oribi.NoSync); err != nil {
-		t.Error(err)
-	}
-	if got := counted(); got != 0 {
-		t.Errorf("%d bytes are counted after the end", got)
-	}
+	must.Do(t, must.Err(txs[1].Commit(oribi.NoSync)))
+	must.Equal(t, counted(), 0, "bytes are counted after the end")
 	if count, err := table.Count(ctx); err != nil || count < n/4 {
 		t.Errorf("%d rows, %v, want about %d", count, err, n/4)
 	}

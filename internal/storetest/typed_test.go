@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,9 +43,7 @@ func accountsTable(t *testing.T) (*oribi.Store, *oribi.TableOf[account]) {
 func mustPut[T any](t *testing.T, table *oribi.TableOf[T], rows ...T) mvcc.Timestamp {
 	t.Helper()
 	ts, err := table.Put(context.Background(), rows...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return ts
 }
 
@@ -57,17 +54,13 @@ func TestTypedRowsWithEmbeddedStructsAndByteArrays(t *testing.T) {
 	for _, c := range accounts.Table.Schema().Columns {
 		names = append(names, c.Name+" "+c.TypeName())
 	}
-	if want := []string{"id int64", "email string", "note string", "created timestamp",
-		"digest binary"}; !slices.Equal(names, want) {
-		t.Fatalf("columns %q, want %q", names, want)
-	}
+	must.Equal(t, names, []string{"id int64", "email string", "note string", "created timestamp",
+		"digest binary"}, "columns")
 	note := "first"
 	want := account{ID: 7, Email: "a@example.org", Note: &note,
 		stamped: stamped{Created: time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC), Digest: [16]byte{1, 15: 2}}}
 	mustPut(t, accounts, want, account{ID: 8, stamped: stamped{Created: want.Created}})
-	if got, err := accounts.Get(ctx, 7); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	must.Equal(t, must.Get(accounts.Get(ctx, 7))(t), want)
 	want.Email = "b@example.org"
 	mustPut(t, accounts, want) // it exists: the columns are set
 	rows, err := accounts.GetMany(ctx, []any{8, 9, 7})
@@ -108,12 +101,9 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}
-	if _, err := oribi.Patch(ctx, accounts.Table, email{"d", 1}, email{"d", 3}); !errors.Is(err, oribi.ErrNotFound) {
-		t.Errorf("a row that does not exist: %v", err)
-	}
-	if got, err := oribi.GetAs[email](ctx, accounts.Table, 1); err != nil || got != (email{"b", 1}) {
-		t.Errorf("after a refused patch: %+v, %v", got, err)
-	}
+	must.Fail(t, must.Err(oribi.Patch(ctx, accounts.Table, email{"d", 1}, email{"d", 3})), oribi.ErrNotFound,
+		"a row that does not exist")
+	must.Equal(t, must.Get(oribi.GetAs[email](ctx, accounts.Table, 1))(t), (email{"b", 1}), "after a refused patch")
 	type noted struct {
 		ID   int64
 		Note *string
@@ -126,9 +116,7 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 		must.Do(t, err)
 		got = append(got, fmt.Sprint(row.ID, row.Note != nil))
 	}
-	if want := []string{"1 false", "2 true"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Equal(t, got, []string{"1 false", "2 true"})
 	type keyless struct{ Email string }
 	if _, err := oribi.Patch(ctx, accounts.Table, keyless{"x"}); !errors.Is(err, oribi.ErrSchema) ||
 		!strings.Contains(err.Error(), `no field for column "id"`) {
@@ -159,12 +147,8 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 		return got
 	}
 	versions := []string{fmt.Sprint(third, " delete"), fmt.Sprint(second, " update b"), fmt.Sprint(first, " insert a")}
-	if got := history(); !slices.Equal(got, versions) {
-		t.Errorf("got %q, want %q", got, versions)
-	}
-	if got := history(oribi.AsOf(second)); !slices.Equal(got, versions[1:]) {
-		t.Errorf("as of the second: got %q, want %q", got, versions[1:])
-	}
+	must.Equal(t, history(), versions)
+	must.Equal(t, history(oribi.AsOf(second)), versions[1:], "as of the second")
 	var got []string
 	for d, err := range accounts.Diff(ctx, first, third) {
 		must.Do(t, err)
@@ -176,18 +160,13 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 		}
 		got = append(got, fmt.Sprint(d.Kind, " ", email(d.Before), " ", email(d.After)))
 	}
-	if want := []string{"delete a none", "insert none new"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Equal(t, got, []string{"delete a none", "insert none new"})
 	n := 0
 	for _, err := range accounts.History(ctx, 99) {
-		if n++; !errors.Is(err, oribi.ErrNotFound) {
-			t.Errorf("a row that never existed: %v", err)
-		}
+		n++
+		must.Fail(t, err, oribi.ErrNotFound, "a row that never existed")
 	}
-	if n != 1 {
-		t.Errorf("%d steps of an error", n)
-	}
+	must.Equal(t, n, 1, "steps")
 }
 
 func TestTypedIgnoreKinds(t *testing.T) {
@@ -204,9 +183,7 @@ func TestTypedIgnoreKinds(t *testing.T) {
 	for row, err := range accounts.Scan(ctx) {
 		got = append(got, fmt.Sprint(row.ID, row.Email, err))
 	}
-	if want := []string{"1a<nil>", "2c<nil>", "4d<nil>"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Equal(t, got, []string{"1a<nil>", "2c<nil>", "4d<nil>"})
 }
 
 func TestOpenTypedTablesFollowRenamedColumns(t *testing.T) {
@@ -234,18 +211,15 @@ func TestOpenTypedTablesFollowRenamedColumns(t *testing.T) {
 		t.Errorf("got %v, %v", row, err)
 	}
 	// Without a handle, the current names apply.
-	if _, err := oribi.GetAs[email](ctx, accounts.Table, 1); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("a struct that is bound after the renames: %v", err)
-	}
+	must.Fail(t, must.Err(oribi.GetAs[email](ctx, accounts.Table, 1)), oribi.ErrSchema,
+		"a struct that is bound after the renames")
 	alter(t, accounts.Table, oribi.DropColumn("note"),
 		oribi.AddColumn(schema.Column{Name: "note", Type: schema.String, Nullable: true}))
 	if _, err := accounts.Get(ctx, 1); !errors.Is(err, oribi.ErrSchema) ||
 		!strings.Contains(err.Error(), `column "note" of table "accounts" was dropped`) {
 		t.Errorf("a dropped column: %v", err)
 	}
-	if _, err := accounts.Put(ctx, account{ID: 4}); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("a dropped column: %v", err)
-	}
+	must.Fail(t, must.Err(accounts.Put(ctx, account{ID: 4})), oribi.ErrSchema, "a dropped column")
 }
 
 func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
@@ -275,9 +249,7 @@ func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
 	}
 	b.Reset()
 	rows.Update(b, noDigest{ID: 1, Email: "a"})
-	if _, err := b.Commit(ctx); err != nil {
-		t.Errorf("an update needs the key alone: %v", err)
-	}
+	must.Do(t, must.Err(b.Commit(ctx)), "an update needs the key alone")
 }
 
 // Each form of a struct that cannot be a row is refused when it is bound, with the name of the
@@ -424,18 +396,14 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 	// A wider signed field can represent every value.
 	type wide struct{ K int64 }
 	rows, err := oribi.GetAs[wide](context.Background(), table, 4_000_000_000)
-	if !errors.Is(err, oribi.ErrNotFound) {
-		t.Fatalf("%+v, %v", rows, err)
-	}
+	must.Fail(t, err, oribi.ErrNotFound, rows)
 	type row struct {
 		K int64
 		U uint64
 	}
 	typed := must.Get(oribi.Typed[row](table))(t)
 	mustPut(t, typed, row{4_000_000_000, 1 << 63})
-	if got, err := typed.Get(context.Background(), 4_000_000_000); err != nil || got != (row{4_000_000_000, 1 << 63}) {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	must.Equal(t, must.Get(typed.Get(context.Background(), 4_000_000_000))(t), (row{4_000_000_000, 1 << 63}))
 }
 
 func bindAs[T any](t *oribi.Table) error {

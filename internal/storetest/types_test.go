@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"reflect"
@@ -215,27 +214,22 @@ func checkType(t *testing.T, c typeCase) {
 			case "compacted":
 				err = table.Compact(ctx)
 			}
-			if err != nil {
-				t.Fatalf("%s, %s: %v", table.Name(), state, err)
-			}
+			must.Do(t, err, table.Name(), state)
 			checkRows(t, table, state, want)
 		}
 	}
 	checkJSON(t, rows, c)
 	for _, p := range []oribi.Predicate{oribi.IsNull("n"), oribi.Not(oribi.NotNull("n"))} {
 		n, err := rows.Count(ctx, oribi.Where(p))
-		if err != nil || n != int64(len(values)-1) {
-			t.Fatalf("%v: %d of %d rows, %v", p, n, 2*len(values), err)
-		}
+		must.Do(t, err)
+		must.Equal(t, n, int64(len(values)-1), p, "of", 2*len(values), "rows")
 	}
 	if v.Type.Keyable() {
 		checkKeys(t, store, create("keys", 2, column("k", false), column("l", false),
 			schema.Column{Name: "v", Type: schema.Int32}), values)
 		return
 	}
-	if _, err := schema.New([]schema.Column{column("k", false)}, 1); !errors.Is(err, oribi.ErrSchema) {
-		t.Errorf("in a key: %v", err)
-	}
+	must.Fail(t, must.Err(schema.New([]schema.Column{column("k", false)}, 1)), oribi.ErrSchema, "in a key")
 }
 
 // copyTable passes the columns of all rows to put.
@@ -272,34 +266,22 @@ func checkRows(t *testing.T, table *oribi.Table, state string, want map[int32]or
 	ctx := context.Background()
 	n := 0
 	for row, err := range table.Scan(ctx).Rows() {
-		if err != nil {
-			t.Fatalf("%s, %s: %v", table.Name(), state, err)
-		}
+		must.Do(t, err, table.Name(), state)
 		n++
 		k := row["k"].(int32)
-		if !reflect.DeepEqual(row, want[k]) {
-			t.Fatalf("%s, %s: scan returns %#v, want %#v", table.Name(), state, row, want[k])
-		}
-		if got, err := table.Get(ctx, k); err != nil || !reflect.DeepEqual(got, want[k]) {
-			t.Fatalf("%s, %s: get returns %#v, %v, want %#v", table.Name(), state, got, err, want[k])
-		}
+		must.Equal(t, row, want[k], table.Name(), state, "scan")
+		must.Equal(t, must.Get(table.Get(ctx, k))(t), want[k], table.Name(), state, "get")
 	}
-	if n != len(want) {
-		t.Fatalf("%s, %s: %d rows, want %d", table.Name(), state, n, len(want))
-	}
+	must.Equal(t, n, len(want), table.Name(), state, "rows")
 	versions := 0
 	for v, err := range table.History(ctx, int32(0)) {
-		if err != nil {
-			t.Fatalf("%s, %s: %v", table.Name(), state, err)
-		}
+		must.Do(t, err, table.Name(), state)
 		if versions == 0 && !reflect.DeepEqual(v.Row(), want[0]) {
 			t.Fatalf("%s, %s: the newest version is %#v, want %#v", table.Name(), state, v.Row(), want[0])
 		}
 		versions++
 	}
-	if versions != 2 {
-		t.Fatalf("%s, %s: %d versions of the changed row, want 2", table.Name(), state, versions)
-	}
+	must.Equal(t, versions, 2, table.Name(), state, "versions of the changed row")
 }
 
 // checkJSON prints column v of rows 2, 4, …, which have one value each.
@@ -307,9 +289,7 @@ func checkJSON(t *testing.T, table *oribi.Table, c typeCase) {
 	t.Helper()
 	for i := 1; i < len(c.json); i++ {
 		columns, cells := must.Get2(table.GetCells(context.Background(), int32(2*i)))(t)
-		if got := string(celltext.AppendJSON(nil, &columns[1], cells[1])); got != c.json[i] {
-			t.Errorf("value %d is %s in JSON, want %s", i, got, c.json[i])
-		}
+		must.Equal(t, string(celltext.AppendJSON(nil, &columns[1], cells[1])), c.json[i], "value", i, "in JSON")
 	}
 	_, cells, err := table.GetCells(context.Background(), int32(1))
 	if got := string(celltext.AppendJSON(nil, &table.Schema().Columns[1], cells[1])); err != nil || got != c.json[0] {
@@ -344,13 +324,9 @@ func checkKeys(t *testing.T, store *oribi.Store, table *oribi.Table, values []an
 			}
 			n++
 		}
-		if n != len(rows) {
-			t.Fatalf("%s: %d keys, want %d", state, n, len(rows))
-		}
+		must.Equal(t, n, len(rows), state, "keys")
 		for _, row := range rows {
-			if got, err := table.Get(ctx, oribi.Key{row["k"], row["l"]}); err != nil || !reflect.DeepEqual(got, row) {
-				t.Fatalf("%s: got %+v, %v, want %+v", state, got, err, row)
-			}
+			must.Equal(t, must.Get(table.Get(ctx, oribi.Key{row["k"], row["l"]}))(t), row, state)
 		}
 	}
 }

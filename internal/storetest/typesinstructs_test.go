@@ -128,9 +128,7 @@ func field(row any, i int) reflect.Value { return reflect.ValueOf(row).Elem().Fi
 func columnsOf(t *testing.T, row any, cases []typeCase, nullable bool) (out []schema.Column) {
 	t.Helper()
 	fields := reflect.TypeOf(row).Elem()
-	if fields.NumField() != len(cases) {
-		t.Fatalf("%s has %d fields, want %d", fields, fields.NumField(), len(cases))
-	}
+	must.Equal(t, fields.NumField(), len(cases), fields, "fields")
 	for i, c := range cases {
 		column := schema.Column{Name: strings.ToLower(fields.Field(i).Name), Nullable: nullable}
 		must.Do(t, column.ParseTypeName(c.name))
@@ -190,19 +188,14 @@ func TestAllTypesRoundTripInStructs(t *testing.T) {
 		case "compacted":
 			err = table.Compact(ctx)
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", state, err)
-		}
+		must.Do(t, err, state)
 		checkRows(t, table, state, want)
 		for row, err := range typed.Scan(ctx) {
 			must.Do(t, err)
-			if !reflect.DeepEqual(row, structs[row.K]) {
-				t.Fatalf("%s: scan returns %+v, want %+v", state, row, structs[row.K])
-			}
+			must.Equal(t, row, structs[row.K], state, "scan")
 			got, err := typed.Get(ctx, row.K)
-			if err != nil || !reflect.DeepEqual(got, row) {
-				t.Fatalf("%s: row %d is got as %+v, %v, and scanned as %+v", state, row.K, got, err, row)
-			}
+			must.Do(t, err)
+			must.Equal(t, got, row, state, "row", row.K, "got and scanned")
 		}
 	}
 }
@@ -262,12 +255,8 @@ func TestAllTypesInKeysOfStructs(t *testing.T) {
 			for i := range cases {
 				key = append(key, field(&row, i).Interface())
 			}
-			if got, err := typed.Get(ctx, key); err != nil || !reflect.DeepEqual(got, row) {
-				t.Fatalf("%s: got %+v, %v, want %+v", state, got, err, row)
-			}
+			must.Equal(t, must.Get(typed.Get(ctx, key))(t), row, state)
 		}
-		if n != len(rows) {
-			t.Fatalf("%s: %d keys, want %d", state, n, len(rows))
-		}
+		must.Equal(t, n, len(rows), state, "keys")
 	}
 }

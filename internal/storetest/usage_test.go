@@ -49,9 +49,8 @@ func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.Dis
 	for stood := false; !stood; {
 		before, filesBefore := statSum(t, dir)
 		var err error
-		if u, err = store.DiskUsage(); err != nil {
-			t.Fatal(err)
-		}
+		u, err = store.DiskUsage()
+		must.Do(t, err)
 		want, files = statSum(t, dir)
 		stood = want == before && files == filesBefore
 	}
@@ -60,9 +59,7 @@ func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.Dis
 	}
 	parts := u.Live + u.Alignment + u.Dead + u.Reserved + u.Headers + u.Log + u.Torn + u.Metadata + u.Directories +
 		u.Leftovers + u.Foreign + u.Other
-	if parts != want {
-		t.Errorf("%s: the parts are %d bytes, stat says %d: %+v", what, parts, want, u)
-	}
+	must.Equal(t, parts, want, what, "bytes of the parts", u)
 	return u
 }
 
@@ -92,9 +89,8 @@ func TestDiskUsageEqualsStat(t *testing.T) {
 	must.Do(t, table.Compact(context.Background()))
 	compacted := checkUsage(t, "a compacted store", dir, store)
 	info, err := store.Info()
-	if err != nil || info.Bytes.Live != compacted.Live {
-		t.Errorf("Info reports %d live bytes, DiskUsage %d; %v", info.Bytes.Live, compacted.Live, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, info.Bytes.Live, compacted.Live, "live bytes")
 	must.Do(t, store.Close())
 	must.Do(t, os.WriteFile(filepath.Join(dir, "letter.txt"), make([]byte, 5000), 0o600))
 	store = open(true)

@@ -67,17 +67,13 @@ func TestMalformedVectorsAreErrors(t *testing.T) {
 	for name, vectors := range malformedVectors() {
 		b := store.NewBatch()
 		b.Vectors(oribi.OpInsert, table, vectors)
-		if _, err := b.Commit(t.Context()); !errors.Is(err, oribi.ErrRow) {
-			t.Errorf("%s: Vectors: %v, want ErrRow", name, err)
-		}
+		must.Fail(t, must.Err(b.Commit(t.Context())), oribi.ErrRow, name, "Vectors")
 		one := func(yield func([]*batch.Vector, error) bool) { yield(vectors, nil) }
 		if _, _, err := table.Ingest(t.Context(), one); !errors.Is(err, oribi.ErrRow) {
 			t.Errorf("%s: Ingest: %v, want ErrRow", name, err)
 		}
 	}
-	if n, err := table.Count(t.Context()); n != 0 || err != nil {
-		t.Errorf("%d rows, %v", n, err)
-	}
+	must.Equal(t, must.Get(table.Count(t.Context()))(t), 0, "rows")
 }
 
 // Array vectors with another number of cells than the first vector are refused too.
@@ -94,9 +90,7 @@ func TestArrayVectorsOfAnotherLengthAreErrors(t *testing.T) {
 		}
 		b := store.NewBatch()
 		b.Vectors(oribi.OpInsert, table, []*batch.Vector{batch.NewVector(schema.Int64, 2), a})
-		if _, err := b.Commit(t.Context()); !errors.Is(err, oribi.ErrRow) {
-			t.Errorf("%d arrays for 2 keys: %v, want ErrRow", arrays, err)
-		}
+		must.Fail(t, must.Err(b.Commit(t.Context())), oribi.ErrRow, arrays, "arrays for 2 keys")
 	}
 }
 
@@ -130,7 +124,5 @@ func TestCompactedBatchesOfAScanContainItsRows(t *testing.T) {
 			next += 10
 		}
 	}
-	if next != rows+3 {
-		t.Errorf("the scan ended before key %d", next)
-	}
+	must.Equal(t, next, rows+3, "key after the scan")
 }

@@ -421,9 +421,8 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 			if len(got) != 1 || !strings.Contains(got[0].Problem, test.want) {
 				t.Fatalf("findings %+v, want one with %q", got, test.want)
 			}
-			if want.Problem = got[0].Problem; got[0] != want {
-				t.Errorf("finding %+v, want %+v", got[0], want)
-			}
+			want.Problem = got[0].Problem
+			must.Equal(t, got[0], want, "finding")
 		})
 	}
 }

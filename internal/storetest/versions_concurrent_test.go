@@ -66,9 +66,7 @@ func TestReadsOfVersionsDuringCompaction(t *testing.T) {
 				rows[k] = d.AfterRow()["v"]
 			}
 		}
-		if want := rowsAt(t, table, to); fmt.Sprint(rows) != fmt.Sprint(want) {
-			t.Fatalf("round %d: %v and the diff give %v, want %v", round, from, rows, want)
-		}
+		must.Equal(t, fmt.Sprint(rows), fmt.Sprint(rowsAt(t, table, to)), "round", round, from, "and the diff")
 		if round < rounds/2 {
 			continue
 		}

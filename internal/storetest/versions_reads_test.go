@@ -86,9 +86,7 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 	from := put(oribi.OpUpdate, 1, 1, 5)
 	to := put(oribi.OpUpdate, 3, 1, 7)
 	put(oribi.OpUpdate, 4, 1, 9)
-	if n := len(table.Layout().RowSets); n != sets {
-		t.Fatalf("%d rowsets, want %d", n, sets)
-	}
+	must.Equal(t, len(table.Layout().RowSets), sets, "rowsets")
 	must.Do(t, store.Close())
 	// pages returns the pages of containers that read loads in a newly opened store with an empty
 	// cache.
@@ -112,9 +110,7 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 	}
 	check := func(what string, got map[string]bool, n, want, asked int) {
 		t.Helper()
-		if n != want {
-			t.Errorf("%s: %d answers, want %d", what, n, want)
-		}
+		must.Equal(t, n, want, what, "answers")
 		for set := range sets {
 			touched := 0
 			for page := range got {
@@ -122,9 +118,7 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 					touched++
 				}
 			}
-			if (touched > 0) != (set == asked) {
-				t.Errorf("%s: %d pages of rowset %d were read", what, touched, set)
-			}
+			must.Equal(t, touched > 0, set == asked, what, touched, "pages of rowset", set, "were read")
 		}
 	}
 	got, n := pages(func(table *oribi.Table) int { return counted(t, table.Diff(ctx, from, to)) })

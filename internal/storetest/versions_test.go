@@ -30,9 +30,8 @@ func TestGetManyCellsEqualsGetCells(t *testing.T) {
 	for name, opts := range map[string][]oribi.GetOption{"all": nil,
 		"one": {oribi.Columns("v")}, "none": {oribi.Columns()}} {
 		columns, rows, err := table.GetManyCells(ctx, keys, opts...)
-		if err != nil || len(rows) != len(keys) {
-			t.Fatalf("%s: %d rows, %v", name, len(rows), err)
-		}
+		must.Do(t, err)
+		must.Equal(t, len(rows), len(keys), name, "rows")
 		for i, key := range keys {
 			wantColumns, want, err := table.GetCells(ctx, key, opts...)
 			if errors.Is(err, oribi.ErrNotFound) {

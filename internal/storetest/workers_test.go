@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -47,20 +46,16 @@ func TestWorkersReadEachRowOnce(t *testing.T) {
 			must.Do(t, err)
 			keys := batch.Values[int64](b.Columns[0])
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-				if seen[keys[i]]++; batch.Values[int64](b.Columns[1])[i] != 10*keys[i] {
-					t.Fatalf("%d workers: row %d", workers, keys[i])
-				}
+				seen[keys[i]]++
+				must.Equal(t, batch.Values[int64](b.Columns[1])[i], 10*keys[i], workers, "workers: row", keys[i])
 			}
 		}
 		for k, n := range seen {
-			if n != 1 {
-				t.Fatalf("%d workers: row %d %d times", workers, k, n)
-			}
+			must.Equal(t, n, 1, workers, "workers: row", k, "times")
 		}
 		n, err := table.Count(t.Context(), oribi.Workers(workers), oribi.From(1000), oribi.Where(oribi.Ne("v", 20_000)))
-		if err != nil || n != workersRows-1001 {
-			t.Fatalf("%d workers: %d rows, %v", workers, n, err)
-		}
+		must.Do(t, err)
+		must.Equal(t, n, workersRows-1001, workers, "workers: rows")
 	}
 }
 
@@ -71,9 +66,7 @@ func TestWorkersStop(t *testing.T) {
 		must.Do(t, err)
 		n += b.Selected()
 	}
-	if n != 70_000 {
-		t.Errorf("Limit: %d rows", n)
-	}
+	must.Equal(t, n, 70_000, "rows with a limit")
 	for range table.Scan(t.Context(), oribi.Workers(3)).Batches() {
 		break
 	}
@@ -83,12 +76,8 @@ func TestWorkersStop(t *testing.T) {
 	for _, err = range table.Scan(ctx, oribi.Workers(3)).Batches() {
 		cancel()
 	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled: %v", err)
-	}
-	if _, err := table.Count(ctx, oribi.Workers(3), oribi.From(1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled count: %v", err)
-	}
+	must.Fail(t, err, context.Canceled, "canceled")
+	must.Fail(t, must.Err(table.Count(ctx, oribi.Workers(3), oribi.From(1))), context.Canceled, "canceled count")
 	for _, err = range table.Scan(t.Context(), oribi.Workers(3), oribi.Desc()).Batches() {
 	}
 	if err == nil || !strings.Contains(err.Error(), "Workers") {
@@ -109,7 +98,6 @@ func TestWorkersBeginAgainIfGroupsTakeTooMuchMemory(t *testing.T) {
 		}
 	}
 	r, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows()}, oribi.GroupBy("s"), oribi.Workers(2))
-	if err != nil || len(r.Groups) != rows {
-		t.Fatalf("%d groups, %v, want %d", len(r.Groups), err, rows)
-	}
+	must.Do(t, err)
+	must.Equal(t, len(r.Groups), rows, "groups")
 }

@@ -33,15 +33,13 @@ func newFillTest(t *testing.T, limit int64) *fillTest {
 		}
 	}}
 	var err error
-	if f.store, err = oribi.Open(t.TempDir(), opts); err != nil {
-		t.Fatal(err)
-	}
+	f.store, err = oribi.Open(t.TempDir(), opts)
+	must.Do(t, err)
 	t.Cleanup(func() { f.store.Close() })
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
 	must.Do(t, err)
-	if f.table, err = f.store.CreateTable("t", s); err != nil {
-		t.Fatal(err)
-	}
+	f.table, err = f.store.CreateTable("t", s)
+	must.Do(t, err)
 	return f
 }
 

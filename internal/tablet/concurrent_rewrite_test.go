@@ -268,9 +268,7 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 			l.flush()
 			l.nextStep()
 			l.commitErr = errNo
-			if err := l.runWithWrites(false, work); !errors.Is(err, errNo) {
-				t.Fatal(err)
-			}
+			must.Fail(t, l.runWithWrites(false, work), errNo)
 			l.commitErr = nil
 			l.check(l.testStore)
 			l.crash()
@@ -315,10 +313,8 @@ func TestLogStartCountsConcurrentChanges(t *testing.T) {
 					l := changedTable(t, name != "flush", kept)
 					killed := func() {
 						n := l.reopened(0)
-						if got, want := fmt.Sprint(n.scan(latest, true)),
-							fmt.Sprint(l.scan(latest, true)); got != want {
-							t.Errorf("after a kill %s, before it %s", got, want)
-						}
+						must.Equal(t, fmt.Sprint(n.scan(latest, true)), fmt.Sprint(l.scan(latest, true)),
+							"after a kill before it")
 					}
 					l.onInstall = killed
 					*hook(l.testStore) = func() {
@@ -351,9 +347,7 @@ func changedTable(t *testing.T, flushed, kept bool) *rowHistories {
 	if kept {
 		l.mustCommit(l.op(Insert, 3, 1, "x"))
 		l.commitErr = errNo
-		if _, err := l.tab.Flush(t.Context()); !errors.Is(err, errNo) {
-			t.Fatal(err)
-		}
+		must.Fail(t, must.Err(l.tab.Flush(t.Context())), errNo)
 		l.commitErr = nil
 	}
 	if flushed {
@@ -378,16 +372,13 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 	}
 	t.Run("drop", func(t *testing.T) {
 		w := start(t)
-		if err := w.tab.Drop(w.dropRows); err != nil || w.memory != 0 {
-			t.Errorf("%v, %d bytes are not released", err, w.memory)
-		}
+		must.Do(t, w.tab.Drop(w.dropRows))
+		must.Equal(t, w.memory, 0, "bytes are not released")
 	})
 	t.Run("close", func(t *testing.T) {
 		w := start(t)
 		w.tab.Close()
-		if _, err := w.tab.Flush(t.Context()); !errors.Is(err, fault.ErrClosed) {
-			t.Error(err)
-		}
+		must.Fail(t, must.Err(w.tab.Flush(t.Context())), fault.ErrClosed)
 		w.checkFree()
 	})
 	t.Run("alter", func(t *testing.T) {
@@ -409,25 +400,19 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 		w.flush()
 		w.mustCommit(w.op(Insert, 3, 1, "x"))
 		w.commitErr = errNo
-		if err := w.tab.Alter(t.Context(),
-			func(*meta.Table) ([]Retype, error) { return nil, nil }); !errors.Is(err, errNo) {
-			t.Fatal(err)
-		}
+		must.Fail(t, w.tab.Alter(t.Context(),
+			func(*meta.Table) ([]Retype, error) { return nil, nil }), errNo)
 		w.commitErr = nil
 		w.mustCommit(w.op(Update, 3, 2, "y"), w.op(Delete, 2, 0, ""), w.op(Insert, 4, 1, "x"))
 		w.flush()
-		if got := fmt.Sprint(w.scan(latest, true)); got != `[1: 2 "y" 7 3: 2 "y" 7 4: 1 "x" 7]` {
-			t.Error(got)
-		}
+		must.Equal(t, fmt.Sprint(w.scan(latest, true)), `[1: 2 "y" 7 3: 2 "y" 7 4: 1 "x" 7]`)
 		w.checkStored()
 		w.checkEmpty()
 	})
 	t.Run("ingest", func(t *testing.T) {
 		w := start(t)
 		for _, k := range []int{1, 2} {
-			if _, err := w.ingest(9, 0, k); !errors.Is(err, fault.ErrKeyExists) {
-				t.Errorf("ingest of existing key %d: %v", k, err)
-			}
+			must.Fail(t, must.Err(w.ingest(9, 0, k)), fault.ErrKeyExists, "ingest of existing key", k)
 		}
 		in, err := w.tab.BeginIngest()
 		if err == nil {
@@ -439,12 +424,10 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 		w.commitErr = errNo
 		w.tab.Flush(t.Context())
 		w.commitErr = nil
-		if _, err := in.Finish(t.Context()); !errors.Is(err, fault.ErrKeyExists) {
-			t.Errorf("ingest of a key that was inserted concurrently: %v", err)
-		}
-		if ts, err := w.ingest(9, 5); err != nil || w.get(5, Snapshot{At: mvcc.AsOf(ts)}) != ingestText(5, 9) {
-			t.Errorf("ingest of a new key: %v", err)
-		}
+		must.Fail(t, must.Err(in.Finish(t.Context())), fault.ErrKeyExists,
+			"ingest of a key that was inserted concurrently")
+		must.Equal(t, w.get(5, Snapshot{At: mvcc.AsOf(must.Get(w.ingest(9, 5))(t))}), ingestText(5, 9),
+			"ingest of a new key")
 		w.checkFree()
 	})
 }

@@ -92,9 +92,7 @@ func TestDamagedRowFile(t *testing.T) {
 	if got := w.tab.Damaged(t.Context(), fault.ErrCorrupt, []uint64{m.ID}); got != nil {
 		t.Errorf("damaged: %v", got)
 	}
-	if err := w.tab.Extract(t.Context(), filepath.Join(t.TempDir(), "out")); err != nil {
-		t.Errorf("Extract: %v", err)
-	}
+	must.Do(t, w.tab.Extract(t.Context(), filepath.Join(t.TempDir(), "out")), "Extract")
 	w.checkFound(m.RowFile)
 	if _, err := w.tab.Compact(t.Context()); err != nil || w.tab.RowSetMetadata()[0].ID == m.ID {
 		t.Errorf("Compact: %v, the same rowset", err)

@@ -129,9 +129,7 @@ func TestMajorCompactsTheNamedColumns(t *testing.T) {
 	}
 	w.checkRowsAtEveryTime(want)
 	for name, cause := range map[string]error{"k": fault.ErrSchema, "missing": fault.ErrNoColumn} {
-		if _, err := w.tab.CompactMajor(t.Context(), []string{"a", name}); !errors.Is(err, cause) {
-			t.Errorf("column %s: %v", name, err)
-		}
+		must.Fail(t, must.Err(w.tab.CompactMajor(t.Context(), []string{"a", name})), cause, "column", name)
 	}
 	must.Get(w.tab.Compact(t.Context()))(t)
 	w.checkRowsAtEveryTime(want)
@@ -207,13 +205,10 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 		w.events = nil
 		w.checkRowsAtEveryTime(want)
 		w.checkStored()
-		if got := w.tab.LiveRows(); got != live {
-			t.Errorf("%d live rows, %d before", got, live)
-		}
+		must.Equal(t, w.tab.LiveRows(), live, "live rows")
 	}
-	if _, err := search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.Before(died)}, true); err == nil {
-		t.Error("a read below the floor succeeds")
-	}
+	must.Refuse(t, must.Err(search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.Before(died)}, true)),
+		"a read below the floor succeeds")
 }
 
 // hookedStore is a store whose next NewCreation calls a hook, when the job has begun and has not
@@ -258,9 +253,7 @@ func TestDeltaCompactionKeepsConcurrentWrites(t *testing.T) {
 				if changed {
 					want = `[5: 44 "before" 7 6: 55 "during" 7 8: 66 "after" 7 9: 1 "redo 0" 7]70: 1 "new" 7`
 				}
-				if rows != want {
-					t.Errorf("\ngot  %s\nwant %s", rows, want)
-				}
+				must.Equal(t, rows, want)
 				all := w.rowsAtEveryTime()
 				n := w.reopened(0)
 				n.checkRowsAtEveryTime(all)
@@ -302,9 +295,7 @@ func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, it := range its {
-		if got, err := readAll(it); err != nil || !slices.Equal(got, want[i]) {
-			t.Fatalf("scan %d: %v\ngot  %v\nwant %v", i, err, got, want[i])
-		}
+		must.Equal(t, must.Get(readAll(it))(t), want[i], "scan", i)
 	}
 }
 
@@ -327,9 +318,7 @@ func TestScanKeepsTheFilesOfARowSetThatUndoGCRemoves(t *testing.T) {
 	if err := w.m.Commit(noChange); err != nil { // frees the space of dead blocks
 		t.Fatal(err)
 	}
-	if got, err := readAll(it); err != nil || !slices.Equal(got, want) {
-		t.Fatalf("%v\ngot  %v\nwant %v", err, got, want)
-	}
+	must.Equal(t, must.Get(readAll(it))(t), want)
 }
 
 // Full rows in the cache are used only with the base data that they were read from.
@@ -351,9 +340,7 @@ func TestCachedRowsAreDroppedWithTheirBase(t *testing.T) {
 					if at.Latest && k == 19 {
 						continue // the snapshot does not include the last commit
 					}
-					if got := w.get(k, at); got != want {
-						t.Fatalf("after %s: at %d: %s, want %s", work, at.At, got, want)
-					}
+					must.Equal(t, w.get(k, at), want, "after", work, "at", at.At)
 				}
 			}
 		}
@@ -428,9 +415,7 @@ func TestScanOfAnEarlierStateKeepsItsFiles(t *testing.T) {
 			if err := w.m.Commit(noChange); err != nil { // frees the space of dead blocks
 				t.Fatal(err)
 			}
-			if got, err := readAll(it); err != nil || !slices.Equal(got, want) {
-				t.Fatalf("%v\ngot  %v\nwant %v", err, got, want)
-			}
+			must.Equal(t, must.Get(readAll(it))(t), want)
 		})
 	}
 }

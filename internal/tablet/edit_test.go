@@ -1,7 +1,6 @@
 package tablet
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -401,9 +400,7 @@ floor: 30
 		t.Run(test.name, func(t *testing.T) {
 			f := newEditFixture(t)
 			e := test.edit(f)
-			if got, want := f.text(&e), strings.TrimPrefix(test.want, "\n"); got != want {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			must.Equal(t, f.text(&e), strings.TrimPrefix(test.want, "\n"))
 		})
 	}
 }
@@ -451,13 +448,9 @@ func TestApplyThatFailsLeavesTheState(t *testing.T) {
 			for i, d := range f.sets {
 				states[i] = d.State()
 			}
-			if _, err := e.apply(f.st, f.options()); !errors.Is(err, fault.ErrNotFound) {
-				t.Fatalf("error %v", err)
-			}
+			must.Fail(t, must.Err(e.apply(f.st, f.options())), fault.ErrNotFound)
 			for i, d := range f.sets {
-				if d.State() != states[i] {
-					t.Errorf("the stores of rowset %d were replaced", d.Metadata().ID)
-				}
+				must.Equal(t, d.State() == states[i], true, "the stores of rowset", d.Metadata().ID, "were replaced")
 				if d.Unref(); d.Shared() { // the fixture's reference; the state has the other one
 					t.Errorf("rowset %d has one reference too many", d.Metadata().ID)
 				}
@@ -478,12 +471,9 @@ func TestReleaseOfAnUncommittedEditKeepsTheState(t *testing.T) {
 	}
 	e := Edit{Frozen: f.frozen, Added: []Added{{Row: editRowSet(4), Mem: caughtUp()}, {Row: editRowSet(5)}},
 		Replaced: []Replaced{{Set: f.sets[0], Flush: true, Mem: caughtUp()}, {Set: f.sets[1], Flush: true}}}
-	if e.release(); grown != 0 {
-		t.Errorf("%d bytes are not released", grown)
-	}
-	if got := f.st.firstLSN(); got != 9 {
-		t.Errorf("first LSN of the state %d, want 9", got)
-	}
+	e.release()
+	must.Equal(t, grown, 0, "bytes are not released")
+	must.Equal(t, f.st.firstLSN(), 9, "first LSN of the state")
 }
 
 // An alteration that first flushes much memory does not lower the history floor that the flush has
@@ -500,12 +490,9 @@ func TestAlterKeepsTheFloorOfItsFlush(t *testing.T) {
 	must.Do(t, w.tab.Alter(t.Context(),
 		func(row *meta.Table) ([]Retype, error) { row.HistorySec = 3600; return nil, nil }))
 	n := w.reopened(0)
-	if floor := n.tab.Metadata().HistoryFloor; floor != w.floor {
-		t.Errorf("history begins at %d, want %d", floor, w.floor)
-	}
-	if _, err := n.tab.View(Snapshot{At: mvcc.AsOf(timestampOf(1))}); !errors.Is(err, fault.ErrTooOld) {
-		t.Errorf("a read before the floor: %v, want ErrTooOld", err)
-	}
+	must.Equal(t, n.tab.Metadata().HistoryFloor, w.floor, "history begins")
+	must.Fail(t, must.Err(n.tab.View(Snapshot{At: mvcc.AsOf(timestampOf(1))})), fault.ErrTooOld,
+		"a read before the floor")
 }
 
 type memoryBlock struct{ *block.Memory }

@@ -113,9 +113,7 @@ func TestRewritesCatchUpWithDeletesOfDroppedRows(t *testing.T) {
 				}
 				w.checkFree()
 				for _, store := range []*testStore{w, w.reopened(0)} {
-					if got := store.storedKeys(); !slices.Equal(got, []int{1, 2, 4}) {
-						t.Errorf("rows %v, want 1, 2, and 4", got)
-					}
+					must.Equal(t, store.storedKeys(), []int{1, 2, 4}, "rows")
 				}
 			})
 		}
@@ -134,9 +132,8 @@ func TestCatchUpFindsChangesOfLostRows(t *testing.T) {
 			t.Errorf("a DELETE where rows expire = %t: %v", rowsExpire, err)
 		}
 		update := change.AppendUpdateHeader(nil, change.Update)
-		if _, err := c.find(nil, 0, change.List(update), key); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("an UPDATE where rows expire = %t: %v, want ErrCorrupt", rowsExpire, err)
-		}
+		must.Fail(t, must.Err(c.find(nil, 0, change.List(update), key)), fault.ErrCorrupt,
+			"an UPDATE where rows expire", rowsExpire)
 		c.close()
 		j.end()
 	}
@@ -195,13 +192,9 @@ func TestRowsReplaceExpiredRowsWhileTheirRowSetIsDropped(t *testing.T) {
 	w.floor = timestampOf(w.lsn)
 	w.onBegin = func() { w.upsertUntil(nil, 2) }
 	w.collect()
-	if n := len(w.tab.RowSetMetadata()); n != 0 {
-		t.Errorf("%d rowsets", n)
-	}
+	must.Equal(t, len(w.tab.RowSetMetadata()), 0, "rowsets")
 	for _, store := range []*testStore{w, w.reopened(0)} {
-		if got := store.storedKeys(); !slices.Equal(got, []int{2}) {
-			t.Errorf("rows %v, want 2", got)
-		}
+		must.Equal(t, store.storedKeys(), []int{2}, "rows")
 	}
 }
 
@@ -223,9 +216,7 @@ func TestCompactRewritesOnlyForExpiredRows(t *testing.T) {
 		before := w.tab.RowSetMetadata()[0].ID
 		w.floor = floor
 		must.Get(w.tab.Compact(context.Background()))(t)
-		if kept := w.hasRowSet(before); kept != renewed {
-			t.Errorf("renewed = %t: the rowset is kept = %t", renewed, kept)
-		}
+		must.Equal(t, w.hasRowSet(before), renewed, "renewed", renewed, "the rowset is kept")
 	}
 }
 
@@ -275,13 +266,9 @@ func TestMergesCopyCblocksUnlessRowsHaveExpired(t *testing.T) {
 			}
 			w.floor = c.floor
 			must.Do(t, w.tab.Merge(context.Background(), all))
-			if got := w.storedKeys(); !slices.Equal(got, want) {
-				t.Errorf("keys %v, want %v", got, want)
-			}
+			must.Equal(t, w.storedKeys(), want, "keys")
 			d := w.tab.state.Load().tree.Sets[0]
-			if d.Metadata().Rows != int64(left[0]+left[1]) {
-				t.Fatalf("%d rows in the first rowset, want %v", d.Metadata().Rows, left)
-			}
+			must.Equal(t, d.Metadata().Rows, int64(left[0]+left[1]), "rows in the first rowset")
 			for col := range d.Schema.Columns {
 				f := must.Get(d.File(col))(t)
 				if _, begin, _, err := f.BlockOf(batch.Ordinal(left[0])); err != nil ||

@@ -57,9 +57,7 @@ func (w *testStore) checkStored() {
 func TestFlushOfAnEmptyTableDoesNothing(t *testing.T) {
 	w := newTestStore(t, testSchema)
 	epoch := w.m.Epoch()
-	if res, err := w.tab.Flush(t.Context()); err != nil || res != (compaction.Result{}) {
-		t.Errorf("%+v, %v", res, err)
-	}
+	must.Equal(t, must.Get(w.tab.Flush(t.Context()))(t), (compaction.Result{}))
 	if len(w.events) != 0 || w.m.Epoch() != epoch {
 		t.Errorf("%d events, epoch %d, %d before", len(w.events), w.m.Epoch(), epoch)
 	}
@@ -84,9 +82,7 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 
 	// Deltas of the rowset, and a new row.
 	w.mustCommit(w.op(Update, 1, 2, "y"), w.op(Delete, 2, 0, ""), w.op(Insert, 3, 1, "z"))
-	if got := w.tab.FirstLSN(); got != 2 {
-		t.Errorf("first lsn %d", got)
-	}
+	must.Equal(t, w.tab.FirstLSN(), 2, "first lsn")
 	epoch := w.m.Epoch()
 	if res, err = w.tab.Flush(t.Context()); err != nil || res.RowSetsBefore != 1 || res.RowSetsAfter != 2 {
 		t.Fatalf("%+v, %v", res, err)
@@ -114,9 +110,7 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 		t.Errorf("event %+v", e)
 	}
 	w.checkStored()
-	if got := fmt.Sprint(w.scan(latest, true)); got != `[1: 2 "y" 7 3: 5 NULL 7]` {
-		t.Error(got)
-	}
+	must.Equal(t, fmt.Sprint(w.scan(latest, true)), `[1: 2 "y" 7 3: 5 NULL 7]`)
 	if mem, deltas := w.tab.MemBytes(); deltas != 0 {
 		t.Errorf("%d bytes in memory, %d in delta stores", mem, deltas)
 	}
@@ -138,16 +132,13 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 	old := w.scan(at, true)
 	w.events = nil
 	res, err := w.tab.Compact(t.Context())
-	if err != nil || res.RowSetsBefore != 3 {
-		t.Fatalf("%+v, %v", res, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, res.RowSetsBefore, 3, res)
 	kinds := []compaction.Kind{}
 	for _, e := range w.events {
 		kinds = append(kinds, e.Kind)
 	}
-	if !slices.Equal(kinds, []compaction.Kind{compaction.DeltaFlush, compaction.Merge}) {
-		t.Errorf("events %v", kinds)
-	}
+	must.Equal(t, kinds, []compaction.Kind{compaction.DeltaFlush, compaction.Merge}, "events")
 	if e := w.events[1]; len(e.Inputs) != 3 || e.RowsRead != 600 || e.RowsWritten != 600 ||
 		len(e.Outputs) != len(e.After.RowSets) || res.RowSetsAfter != len(e.Outputs) {
 		t.Errorf("event %+v", e)
@@ -166,15 +157,11 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 	}
 	check := func() {
 		t.Helper()
-		if got := w.scan(latest, true); !slices.Equal(got, before) {
-			t.Error("the newest state changed")
-		}
+		must.Equal(t, w.scan(latest, true), before, "the newest state changed")
 		w.checkStored()
 	}
 	check()
-	if got := w.scan(at, true); !slices.Equal(got, old) {
-		t.Error("an earlier state changed")
-	}
+	must.Equal(t, w.scan(at, true), old, "an earlier state changed")
 
 	w.events = nil
 	if again, err := w.tab.Compact(t.Context()); err != nil || again.BytesWritten != 0 || len(w.events) != 0 {
@@ -206,9 +193,7 @@ func TestCompactOfGhostsAloneLeavesNoRowSet(t *testing.T) {
 	w.checkStored()
 	w.mustCommit(w.op(Insert, 1, 2, "again"))
 	w.flush()
-	if got := w.get(1, latest); got != `1: 2 "again" 7` {
-		t.Error(got)
-	}
+	must.Equal(t, w.get(1, latest), `1: 2 "again" 7`)
 }
 
 func TestMergeRewritesTheChosenRowSets(t *testing.T) {
@@ -232,9 +217,7 @@ func TestMergeRewritesTheChosenRowSets(t *testing.T) {
 	if !slices.Equal(inputs, []uint64{2, 4}) || !slices.Equal(after, []uint64{1, 3, 5}) || e.Why != "a test" {
 		t.Errorf("inputs %v, after %v, because %q", inputs, after, e.Why)
 	}
-	if got := w.scan(latest, true); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	must.Equal(t, w.scan(latest, true), want)
 	w.checkStored()
 }
 

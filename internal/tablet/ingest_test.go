@@ -74,9 +74,7 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 		}
 		in.Abort()
 		w.checkFree()
-		if w.unpublished != 0 {
-			t.Errorf("%s: an empty batch was not published", name)
-		}
+		must.Equal(t, w.unpublished, 0, name, "an empty batch was not published")
 		event := name == "undos" || name == "metadata"
 		if event != (len(w.events) == 1) || event && (w.events[0].Err == nil || w.events[0].Kind != compaction.Ingest) {
 			t.Errorf("%s: events %+v", name, w.events)
@@ -84,19 +82,13 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 		w.waitErr, w.appendErr, w.commitErr, w.noBlocks = nil, nil, nil, false
 		want := []string{`1: 2 "y" 7`}
 		for _, w := range []*testStore{w, w.reopened(0)} {
-			if got := w.scan(latest, true); !slices.Equal(got, want) {
-				t.Errorf("%s: %v", name, got)
-			}
+			must.Equal(t, w.scan(latest, true), want, name)
 			err := w.m.Verify(context.Background(), func(file string, off int64, id block.ID, problem string) {
 				t.Errorf("%s: %s at %d: %s", name, file, off, problem)
 			}, nil)
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.Do(t, err, name)
 			// The same rows can be ingested afterwards.
-			if _, err := w.ingest(6, 2, 3, 4); err != nil {
-				t.Errorf("%s: retry: %v", name, err)
-			}
+			must.Do(t, must.Err(w.ingest(6, 2, 3, 4)), name, "retry")
 		}
 	}
 }
@@ -160,9 +152,7 @@ func TestIngestConflictsWithAnAlteration(t *testing.T) {
 	must.Do(t, err)
 	tableSchema := newTableSchema(testSchema, w.tab.Schema().Version+1)
 	w.tab.install(newState(tableSchema, w.tab.newMem(tableSchema), nil, nil, 0))
-	if _, err := in.Finish(context.Background()); !errors.Is(err, fault.ErrConflict) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(in.Finish(context.Background())), fault.ErrConflict)
 	in.Abort()
 	w.checkFree()
 }
@@ -233,9 +223,7 @@ func TestExtractWritesTheUndosOfBirths(t *testing.T) {
 		}))
 		rows += int(next)
 	}
-	if rows != len(keys) {
-		t.Errorf("%d undos, want %d", rows, len(keys))
-	}
+	must.Equal(t, rows, len(keys), "undos")
 }
 
 // Undo GC removes births once none of them is needed.

@@ -231,9 +231,7 @@ func TestConcurrentJobsKeepTheTable(t *testing.T) {
 				l.checkEvents()
 				l.checkFree()
 				l.flush()
-				if first := l.tab.FirstLSN(); first != lsn.Max {
-					t.Errorf("after a flush the log is kept from lsn %d on", first)
-				}
+				must.Equal(t, l.tab.FirstLSN(), lsn.Max, "first lsn after a flush")
 				l.check(l.testStore)
 				l.checkStored()
 				l.checkEmpty()

@@ -33,9 +33,8 @@ func compactLoose(t *testing.T, tab *Tablet) {
 			}
 			if err == nil {
 				var id block.ID
-				if id, err = d.CheckFiles(); err != nil {
-					t.Errorf("block %d", id)
-				}
+				id, err = d.CheckFiles()
+				must.Do(t, err, "block", id)
 			}
 			must.Do(t, err)
 		}

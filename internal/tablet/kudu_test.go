@@ -226,9 +226,7 @@ func looseDefault(t *testing.T, c *schema.Column, text json.RawMessage) []byte {
 		return int64Cell(int(math.Float64bits(f)))
 	}
 	n, err := strconv.Atoi(string(text))
-	if err != nil {
-		t.Fatalf("default %s of a %s: %v", text, c.Type, err)
-	}
+	must.Do(t, err, "default", text, "of a", c.Type)
 	return int64Cell(n)[:c.Type.Width()]
 }
 
@@ -324,8 +322,6 @@ func textLines(t *testing.T, name string) (out []string) {
 	for s.Scan() {
 		out = append(out, s.Text())
 	}
-	if s.Err() != nil {
-		t.Fatal(s.Err())
-	}
+	must.Do(t, s.Err())
 	return out
 }

@@ -1,11 +1,11 @@
 package tablet
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // ascending returns one operation for each of n keys from first on.
@@ -38,25 +38,18 @@ func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
 			w.mustCommit(w.ascending(Insert, 1000, 300)...) // more than one run of inserts
 			prepare(w)
 			for _, kind := range []OpKind{Update, Delete} {
-				if _, err := w.commit(w.ascending(kind, 1300, 2)...); !errors.Is(err, fault.ErrNotFound) {
-					t.Errorf("%v after the last key: %v", kind, err)
-				}
+				must.Fail(t, must.Err(w.commit(w.ascending(kind, 1300, 2)...)), fault.ErrNotFound,
+					kind, "after the last key")
 			}
-			if _, err := w.commit(w.ascending(Insert, 1299, 2)...); !errors.Is(err, fault.ErrKeyExists) {
-				t.Errorf("insert of the last key: %v", err)
-			}
-			if n, err := w.commit(w.ascending(InsertIgnore, 1299, 2)...); err != nil || n != 1 {
-				t.Errorf("insert_ignore from the last key on: %d changes, %v", n, err)
-			}
+			must.Fail(t, must.Err(w.commit(w.ascending(Insert, 1299, 2)...)), fault.ErrKeyExists,
+				"insert of the last key")
+			must.Equal(t, must.Get(w.commit(w.ascending(InsertIgnore, 1299, 2)...))(t), 1,
+				"insert_ignore from the last key on changes")
 			w.mustCommit(w.ascending(Insert, 1301, 600)...)
 			for _, k := range []int{1000, 1299, 1300, 1301, 1556, 1557, 1900} {
-				if got, want := w.get(k, latest), fmt.Sprintf(`%d: 1 "x" 7`, k); got != want {
-					t.Errorf("key %d is %q, want %q", k, got, want)
-				}
+				must.Equal(t, w.get(k, latest), fmt.Sprintf(`%d: 1 "x" 7`, k), "key", k)
 			}
-			if got := w.get(1901, latest); got != "" {
-				t.Errorf("key 1901 is %q", got)
-			}
+			must.Equal(t, w.get(1901, latest), "", "key 1901")
 		})
 	}
 }
@@ -70,8 +63,6 @@ func TestRunsOfInsertsEndAtOtherOperations(t *testing.T) {
 		w.op(Update, 300, 4, "z"))
 	w.mustCommit(ops...)
 	for k, want := range map[int]string{6: `6: 1 "x" 7`, 7: `7: 2 "y" 7`, 299: `299: 1 "x" 7`, 300: `300: 4 "z" 7`} {
-		if got := w.get(k, latest); got != want {
-			t.Errorf("key %d is %q, want %q", k, got, want)
-		}
+		must.Equal(t, w.get(k, latest), want, "key", k)
 	}
 }

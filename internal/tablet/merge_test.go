@@ -3,7 +3,6 @@ package tablet
 import (
 	"bytes"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -56,17 +55,13 @@ func TestPoliciesThatFailAreReported(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) || test.err != nil && !errors.Is(err, test.err) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
-			if len(w.events) != 1 {
-				t.Fatalf("%d events", len(w.events))
-			}
+			must.Equal(t, len(w.events), 1, "events")
 			e := w.events[0]
 			if e.Kind != compaction.Merge || e.Why == "" || !errors.Is(e.Err, err) ||
 				len(e.Before.RowSets) != 3 || len(e.After.RowSets) != 3 || len(e.Inputs)+len(e.Outputs) > 0 {
 				t.Errorf("%+v", e)
 			}
-			if got := w.scan(latest, true); !slices.Equal(got, rows) {
-				t.Errorf("got %v, want %v", got, rows)
-			}
+			must.Equal(t, w.scan(latest, true), rows)
 			res, err := w.tab.MergeBy(t.Context(), compaction.Leveled{}, 1<<20)
 			if err != nil || res.RowSetsBefore != 3 || res.RowSetsAfter != 1 || res.BytesWritten == 0 {
 				t.Errorf("%+v, %v", res, err)
@@ -86,12 +81,9 @@ func TestMergeRefusesRowSetsThatAreGone(t *testing.T) {
 		w.events[1].Err == nil {
 		t.Errorf("%v, events %v", err, w.events)
 	}
-	if n := len(w.tab.Info().RowSets); n != 2 {
-		t.Errorf("%d rowsets, want 2", n)
-	}
-	if err := w.tab.Merge(t.Context(), compaction.Choice{}); err != nil || len(w.events) != 2 {
-		t.Errorf("%v, %d events", err, len(w.events))
-	}
+	must.Equal(t, len(w.tab.Info().RowSets), 2, "rowsets")
+	must.Do(t, w.tab.Merge(t.Context(), compaction.Choice{}))
+	must.Equal(t, len(w.events), 2, "events")
 }
 
 // A policy that always merges all rowsets ends, although the merge writes more than one.
@@ -141,13 +133,9 @@ func TestLayoutsShareNothingWithTheTable(t *testing.T) {
 		t.Fatalf("%v, %d events", err, len(w.events))
 	}
 	for name, got := range map[string]compaction.Layout{"table": w.tab.Info(), "event": w.events[0].Before} {
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, want %+v", name, got, want)
-		}
+		must.Equal(t, got, want, name)
 	}
-	if got := w.scan(latest, true); !slices.Equal(got, rows) {
-		t.Errorf("got %v, want %v", got, rows)
-	}
+	must.Equal(t, w.scan(latest, true), rows)
 	w.checkStored()
 }
 
@@ -204,8 +192,7 @@ func TestMergeSeriesCountsOverlaps(t *testing.T) {
 			}
 		}
 		r := newMergeSeries()
-		if r.observe(l); r.overlaps != want {
-			t.Fatalf("%d overlaps of %+v, want %d", r.overlaps, l.RowSets, want)
-		}
+		r.observe(l)
+		must.Equal(t, r.overlaps, want, "overlaps of", l.RowSets)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -56,16 +57,12 @@ func TestNextKeepsStoresThatHaveNotChanged(t *testing.T) {
 			}
 			for _, end := range []func(*Next){(*Next).Abort, (*Next).Install} {
 				n, err := tab.Next(&row, sets, changed, c.hasUpTo)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				got := state{mem: n.st.mem == f.mem, from: n.From()}
 				for i, d := range n.st.tree.Sets[:2] {
 					got.deltas = append(got.deltas, d.Tracker().Mem == f.sets[i].Tracker().Mem)
 				}
-				if fmt.Sprint(got) != fmt.Sprint(c.want) {
-					t.Errorf("kept %v, want %v", got, c.want)
-				}
+				must.Equal(t, fmt.Sprint(got), fmt.Sprint(c.want), "kept")
 				end(n)
 			}
 			if tab.Metadata() != &row || tab.state.Load().floor != row.HistoryFloor || len(tab.RowSetMetadata()) != 3 {

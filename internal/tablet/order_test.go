@@ -91,9 +91,8 @@ func TestOrderedScansOpenRowSetsWhenReached(t *testing.T) {
 		for op.Next() {
 			returned += op.Batch().Selected()
 		}
-		if err := op.Close(); err != nil || returned != len(keys) {
-			t.Fatalf("%d rows, want %d, %v", returned, len(keys), err)
-		}
+		must.Do(t, op.Close())
+		must.Equal(t, returned, len(keys), "rows")
 	}
 }
 
@@ -112,9 +111,7 @@ func TestOrderedScansWithRowsInMemory(t *testing.T) {
 	for _, d := range w.tab.state.Load().tree.Sets {
 		ids = append(ids, d.Metadata().ID)
 	}
-	if len(ids) != sets {
-		t.Fatalf("%d rowsets, want %d", len(ids), sets)
-	}
+	must.Equal(t, len(ids), sets, "rowsets")
 	check := func(name string, o scan.Options, batches int, opened, searched []uint64) {
 		t.Helper()
 		o.Columns = allColumns
@@ -143,9 +140,7 @@ func TestOrderedScansWithRowsInMemory(t *testing.T) {
 			for op.Next() {
 				rows += op.Batch().Selected()
 			}
-			if rows != bounds[2] {
-				t.Errorf("%d rows in [%d, %d), descending %t, want %d", rows, bounds[0], bounds[1], down, bounds[2])
-			}
+			must.Equal(t, rows, bounds[2], "rows in", bounds[0], bounds[1], "descending", down)
 		}
 	}
 	check("between rowsets", scan.Options{Lower: w.key(2240), Upper: w.key(2300)}, -1, nil, nil)

@@ -1,7 +1,6 @@
 package tablet
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -42,9 +41,7 @@ func TestByteStringsOfAScanStayValid(t *testing.T) {
 		w.mustCommit(updates...)
 		for _, ordered := range []bool{true, false} {
 			rows := w.scan(latest, ordered) // compared after all rows were read
-			if len(rows) != n {
-				t.Fatalf("%d rows, want %d", len(rows), n)
-			}
+			must.Equal(t, len(rows), n, "rows")
 			slices.SortFunc(rows, func(a, b string) int { return len(a) - len(b) })
 			seen := map[string]bool{}
 			for _, row := range rows {
@@ -164,9 +161,7 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 				}
 				found = found || s.Live
 			}
-			if found != (pic.at(k, mvcc.Everything) != "") {
-				t.Fatalf("key %d: %+v, row %q", k, trace, pic.at(k, mvcc.Everything))
-			}
+			must.Equal(t, found, pic.at(k, mvcc.Everything) != "", "key", k, trace)
 		}
 	}
 }
@@ -206,9 +201,8 @@ func TestScanKeepsItsState(t *testing.T) {
 			}
 			for i, it := range its {
 				got, err := readAll(it)
-				if err != nil || !slices.Equal(got, want) {
-					t.Fatalf("scan %d: %v\ngot  %v\nwant %v", i, err, got, want)
-				}
+				must.Do(t, err)
+				must.Equal(t, got, want, "scan", i)
 			}
 		})
 	}
@@ -239,9 +233,8 @@ func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 	for it.Next() {
 		rows += it.Batch().Selected()
 	}
-	if err := it.Close(); err != nil || rows != 3 {
-		t.Errorf("%d rows, %v", rows, err)
-	}
+	must.Do(t, it.Close())
+	must.Equal(t, rows, 3, "rows")
 }
 
 func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
@@ -255,24 +248,18 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 		t.Helper()
 		for snap, want := range map[mvcc.Snapshot]string{mvcc.AsOf(timestampOf(2)): `5: 2 "x" 7`,
 			mvcc.Before(timestampOf(3)): `5: 2 "x" 7`, mvcc.AsOf(timestampOf(3)): `5: 3 "x" 7`} {
-			if got := w.get(5, Snapshot{At: snap}); got != want {
-				t.Errorf("at %d: %s, want %s", snap, got, want)
-			}
+			must.Equal(t, w.get(5, Snapshot{At: snap}), want, "at", snap)
 		}
 		for _, snap := range []mvcc.Snapshot{mvcc.Nothing, mvcc.Before(timestampOf(1)), mvcc.Before(timestampOf(2))} {
 			_, err1 := get(w.tab, w.key(5), Snapshot{At: snap}, nil, nil)
 			_, err2 := search(w.tab, scan.Options{}, Snapshot{At: snap}, true)
 			_, err3 := explain(w.tab, w.key(5), Snapshot{At: snap})
 			for _, err := range []error{err1, err2, err3} {
-				if !errors.Is(err, fault.ErrTooOld) {
-					t.Errorf("at %d: %v", snap, err)
-				}
+				must.Fail(t, err, fault.ErrTooOld, "at", snap)
 			}
 		}
 		// The newest state is never too old, even if nothing was published after the floor.
-		if got := w.get(5, Snapshot{At: mvcc.Before(timestampOf(1)), Latest: true}); got != `5: 2 "x" 7` {
-			t.Errorf("latest: %s", got)
-		}
+		must.Equal(t, w.get(5, Snapshot{At: mvcc.Before(timestampOf(1)), Latest: true}), `5: 2 "x" 7`, "latest")
 	}
 	check()
 	w.floor = 0 // the floor never falls
@@ -281,9 +268,7 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 	check()
 	w = w.reopened(0)
 	check()
-	if row := w.tab.Metadata(); row.HistoryFloor != timestampOf(2) {
-		t.Errorf("floor %d in the metadata", row.HistoryFloor)
-	}
+	must.Equal(t, w.tab.Metadata().HistoryFloor, timestampOf(2), "floor in the metadata")
 }
 
 // boundsOf returns rowsets that have only bounds.
@@ -321,9 +306,7 @@ func TestOverlappingRowSetsAreGroups(t *testing.T) {
 			}
 			got = append(got, ids)
 		}
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s: groups %v, want %s", bounds, got, want)
-		}
+		must.Equal(t, fmt.Sprint(got), want, bounds, "groups")
 	}
 }
 

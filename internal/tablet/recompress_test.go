@@ -59,9 +59,8 @@ func TestRecompressKeepsTheRows(t *testing.T) {
 	for _, recompressed := range []bool{false, true} {
 		before := w.tab.RowSetMetadata()[0]
 		res, err := w.tab.Recompress(t.Context())
-		if err != nil || recompressed != (res.BytesWritten == 0) {
-			t.Fatalf("%+v, %v", res, err)
-		}
+		must.Do(t, err)
+		must.Equal(t, recompressed, res.BytesWritten == 0, res)
 		m := w.tab.RowSetMetadata()[0]
 		if recompressed {
 			break
@@ -77,9 +76,7 @@ func TestRecompressKeepsTheRows(t *testing.T) {
 	if i := w.infoOf(2); i.Compression != schema.Zlib {
 		t.Errorf("recompressed in %v, %v", i.Encoding, i.Compression)
 	}
-	if i := w.infoOf(3); i.Compression != schema.NoCompression {
-		t.Errorf("an integer without a wish is in %v", i.Compression)
-	}
+	must.Equal(t, w.infoOf(3).Compression, schema.NoCompression, "an integer without a wish")
 	w.checkRowsAtEveryTime(want)
 	w.checkStored()
 	w.checkFree()
@@ -87,9 +84,7 @@ func TestRecompressKeepsTheRows(t *testing.T) {
 
 	w.flush()
 	must.Get(w.tab.CompactMajor(t.Context(), []string{"s"}))(t)
-	if i := w.infoOf(2); i.Compression != schema.LZ4 {
-		t.Errorf("a major compaction wrote %v", i.Compression)
-	}
+	must.Equal(t, w.infoOf(2).Compression, schema.LZ4, "a major compaction wrote")
 	if res, err := w.tab.Recompress(t.Context()); err != nil || res.BytesWritten == 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -126,49 +121,32 @@ func TestRowSetsAtRest(t *testing.T) {
 	recompressible := func() int {
 		t.Helper()
 		infos, err := w.tab.Deltas(nil)
-		if err != nil || len(infos) != 1 {
-			t.Fatalf("%+v, %v", infos, err)
-		}
+		must.Do(t, err)
+		must.Equal(t, len(infos), 1, infos)
 		return infos[0].Recompressible
 	}
 	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
 	w.flush()
-	if n := recompressible(); n != 0 {
-		t.Errorf("without a clock %d columns", n)
-	}
+	must.Equal(t, recompressible(), 0, "columns without a clock")
 	const us = mvcc.Timestamp(1) << 12
 	w.present = 5000 * us
-	if n := recompressible(); n != 1 {
-		t.Errorf("%d columns of a rowset of unknown age", n)
-	}
+	must.Equal(t, recompressible(), 1, "columns of a rowset of unknown age")
 	w.mustCommit(w.op(Delete, 1, 0, ""))
-	if n := recompressible(); n != 0 {
-		t.Errorf("%d columns with a change in memory", n)
-	}
+	must.Equal(t, recompressible(), 0, "columns with a change in memory")
 	w.flush()
-	if n := recompressible(); n != 0 {
-		t.Errorf("%d columns of redos that were written now", n)
-	}
+	must.Equal(t, recompressible(), 0, "columns of redos that were written now")
 	w.present++
 	w.present += us
-	if n := recompressible(); n != 1 {
-		t.Errorf("%d columns after a microsecond", n)
-	}
+	must.Equal(t, recompressible(), 1, "columns after a microsecond")
 	w.tab.opts.RecompressAfter = -1
-	if n := recompressible(); n != 0 {
-		t.Errorf("disabled, and %d columns", n)
-	}
+	must.Equal(t, recompressible(), 0, "columns when disabled")
 	w.tab.opts.RecompressAfter = 1000
 	w.mustCommit(w.op(Update, 2, 3, "y"))
 	w.flush()
 	w.present += 2 * us
-	if n := recompressible(); n != 0 {
-		t.Errorf("%d columns with an update", n)
-	}
+	must.Equal(t, recompressible(), 0, "columns with an update")
 	must.Get(w.tab.CompactMajor(t.Context(), nil))(t)
-	if n := recompressible(); n != 0 {
-		t.Errorf("%d columns, written now", n)
-	}
+	must.Equal(t, recompressible(), 0, "columns, written now")
 	w.present += 2 * us
 	if _, err := w.tab.CollectUndos(t.Context()); err != nil || recompressible() != 1 {
 		t.Errorf("%v, %d columns", err, recompressible())

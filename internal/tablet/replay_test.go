@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -48,13 +47,9 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 		w.mustCommit(w.op(Update, 5, 4, "x")) // lsn 4
 		w.flush()
 		n := w.reopened(w.lsn + 1)
-		if row := n.tab.Metadata(); row.FlushedLSN != 4 {
-			t.Fatalf("flushed lsn %d", row.FlushedLSN)
-		}
+		must.Equal(t, n.tab.Metadata().FlushedLSN, 4, "flushed lsn")
 		for _, m := range n.tab.RowSetMetadata() {
-			if m.IncludedLSN != 4 {
-				t.Fatalf("rowset %d: included lsn %d", m.ID, m.IncludedLSN)
-			}
+			must.Equal(t, m.IncludedLSN, 4, "rowset", m.ID, "included lsn")
 		}
 		return n
 	}
@@ -109,9 +104,7 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 					want = min(want, s.lsn)
 				}
 			}
-			if got := w.tab.FirstLSN(); got != want {
-				t.Errorf("first lsn %d, want %d", got, want)
-			}
+			must.Equal(t, w.tab.FirstLSN(), want, "first lsn")
 		})
 	}
 }
@@ -135,23 +128,18 @@ func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
 	open := func() *testStore {
 		n := &testStore{t: t, m: w.m}
 		var err error
-		if n.tab, err = Open(w.tab.opts, w.tab.Metadata(), []*rowset.Metadata{&past, &future}); err != nil {
-			t.Fatal(err)
-		}
+		n.tab, err = Open(w.tab.opts, w.tab.Metadata(), []*rowset.Metadata{&past, &future})
+		must.Do(t, err)
 		return n
 	}
 	n := open()
 	must.Do(t, n.replay(n.resolved(change.Delete, 5, 0, ""), 4))
 	for _, d := range n.tab.state.Load().tree.Sets {
-		if live, err := d.Live(0); err != nil || live != (d.Metadata().ID == future.ID) {
-			t.Errorf("rowset %d: live %t, %v", d.Metadata().ID, live, err)
-		}
+		must.Equal(t, must.Get(d.Live(0))(t), d.Metadata().ID == future.ID, "rowset", d.Metadata().ID, "live")
 	}
 	must.Do(t, n.replay(n.resolved(change.Update, 5, 8, "second"), 9))
 	must.Do(t, n.replay(n.resolved(change.Update, 5, 9, "second"), 10))
-	if got := n.get(5, latest); got != `5: 9 "second" 7` {
-		t.Errorf("key 5 is %s", got)
-	}
+	must.Equal(t, n.get(5, latest), `5: 9 "second" 7`, "key 5")
 
 	// Live in both as of one LSN: this engine never writes that.
 	if n = open(); !errors.Is(n.replay(n.resolved(change.Update, 5, 1, ""), 20), fault.ErrCorrupt) {
@@ -268,9 +256,7 @@ func TestReplayOfRunsEqualsReplayOfOperations(t *testing.T) {
 			w.lsn, one.lsn = l, l
 			for back := lsn.LSN(0); back < l; back += 1 + lsn.LSN(r.IntN(5)) {
 				at := Snapshot{At: mvcc.AsOf(timestampOf(l - back))}
-				if got, want := w.scan(at, true), one.scan(at, true); !slices.Equal(got, want) {
-					t.Fatalf("at lsn %d as of %d: %q, want %q", l, l-back, got, want)
-				}
+				must.Equal(t, w.scan(at, true), one.scan(at, true), "at lsn", l, "as of", l-back)
 			}
 			if w.tab.FirstLSN() != one.tab.FirstLSN() || w.tab.MaxTimestamp() != one.tab.MaxTimestamp() {
 				t.Fatalf("first lsn %d, want %d", w.tab.FirstLSN(), one.tab.FirstLSN())

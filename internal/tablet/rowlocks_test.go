@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // Batches that share a stripe run one after the other, in the order in which they came; a batch that
@@ -29,13 +31,9 @@ func TestRowLocksAreGrantedInOrder(t *testing.T) {
 		want := func(names ...string) {
 			t.Helper()
 			synctest.Wait()
-			if len(got) != len(names) {
-				t.Fatalf("granted %v, want %v", got, names)
-			}
+			must.Equal(t, len(got), len(names), "granted", got, names)
 			for i := range got {
-				if got[i] != names[i] {
-					t.Fatalf("granted %v, want %v", got, names)
-				}
+				must.Equal(t, got[i], names[i], "granted", got, names)
 			}
 		}
 		want("a", "d")

@@ -3,7 +3,6 @@ package tablet
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -36,9 +35,7 @@ func TestMergeInSteps(t *testing.T) {
 			w.tab.opts.MergeBytes = int64(fit) * most
 			w.events = nil
 			must.Do(t, w.tab.Merge(t.Context(), compaction.Choice{RowSets: all, Why: "a test"}))
-			if one := fit == 0 || fit >= sets; (len(w.events) == 1) != one {
-				t.Errorf("%d steps", len(w.events))
-			}
+			must.Equal(t, len(w.events) == 1, fit == 0 || fit >= sets, len(w.events), "steps")
 			read := int64(0)
 			for i, e := range w.events {
 				for _, in := range e.Inputs {
@@ -55,12 +52,8 @@ func TestMergeInSteps(t *testing.T) {
 					t.Errorf("each row was rewritten %.1f times, want at most %v", times, passes)
 				}
 			}
-			if got := w.scan(latest, true); !slices.Equal(got, want) {
-				t.Errorf("%d rows after the merge, want %d", len(got), len(want))
-			}
-			if h := w.tab.Info().MaxHeight(); h != 1 {
-				t.Errorf("height %d after the merge", h)
-			}
+			must.Equal(t, w.scan(latest, true), want, "rows after the merge", len(want))
+			must.Equal(t, w.tab.Info().MaxHeight(), 1, "height after the merge")
 			w.checkFree()
 		})
 	}

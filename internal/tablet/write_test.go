@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -97,9 +96,7 @@ func TestOperationsMatchTheResultTable(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/neighbors=%t", p.name, kind, neighbors), func(t *testing.T) {
 					w := newTestStore(t, testSchema)
 					p.make(w)
-					if got := w.get(5, latest); got != p.text {
-						t.Fatalf("before: %q, want %q", got, p.text)
-					}
+					must.Equal(t, w.get(5, latest), p.text, "before")
 					before := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
 					ops := []Op{w.op(kind, 5, 9, "new")}
 					index := 0
@@ -126,17 +123,11 @@ func TestOperationsMatchTheResultTable(t *testing.T) {
 					if got := w.get(5, latest); got != want || w.get(8, latest) != neighbor {
 						t.Fatalf("after: %q, %q, want %q, %q", got, w.get(8, latest), want, neighbor)
 					}
-					if got := w.get(5, before); got != p.text {
-						t.Fatalf("before the batch: %q, want %q", got, p.text)
-					}
+					must.Equal(t, w.get(5, before), p.text, "before the batch")
 					w.checkFree()
 					w.flush()
-					if got := w.get(5, latest); got != want {
-						t.Fatalf("after a flush: %q, want %q", got, want)
-					}
-					if got := w.get(5, before); got != p.text {
-						t.Fatalf("before the batch, after a flush: %q, want %q", got, p.text)
-					}
+					must.Equal(t, w.get(5, latest), want, "after a flush")
+					must.Equal(t, w.get(5, before), p.text, "before the batch, after a flush")
 				})
 			}
 		}
@@ -180,9 +171,8 @@ func TestLargeBatchesEqualSingleOperations(t *testing.T) {
 				each.mustCommit(each.op(kind, k, a, s))
 			}
 			at.mustCommit(ops...)
-			if got, want := at.scan(latest, true), each.scan(latest, true); !slices.Equal(got, want) {
-				t.Fatalf("%d operations on %d keys: got %v, want %v", len(ops), keys, got, want)
-			}
+			must.Equal(t, at.scan(latest, true), each.scan(latest, true),
+				len(ops), "operations on", keys, "keys")
 			if r.IntN(3) > 0 {
 				at.flush()
 			}
@@ -246,9 +236,7 @@ func TestUpsertKeepsColumnsThatAreNotSet(t *testing.T) {
 		op := w.op(Upsert, 5, 9, "ignored")
 		op.Set = batch.MakeBitmap(4)
 		op.Set.Set(0)
-		if changes, err := w.commit(op); err != nil || changes != 0 {
-			t.Errorf("%s: an upsert of the key alone: %d changes, %v", place, changes, err)
-		}
+		must.Equal(t, must.Get(w.commit(op))(t), 0, place, "an upsert of the key alone changes")
 		op.Set.Set(1)
 		if changes, err := w.commit(op); err != nil || changes != 1 || w.get(5, latest) != `5: 9 "x" 7` {
 			t.Errorf("%s: %d changes, %v: %s", place, changes, err, w.get(5, latest))
@@ -297,9 +285,7 @@ func TestInsertAndDeleteInOneBatchIsNeverSeen(t *testing.T) {
 	check := func() {
 		t.Helper()
 		for snap := mvcc.Before(timestampOf(1)); snap <= mvcc.Before(timestampOf(4)); snap++ {
-			if got := w.get(5, Snapshot{At: snap}); got != "" {
-				t.Errorf("at %d: %s", snap, got)
-			}
+			must.Equal(t, w.get(5, Snapshot{At: snap}), "", "at", snap)
 		}
 	}
 	check()
@@ -321,9 +307,7 @@ func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
 	}
 	for name, last := range map[string]Op{"key exists": w.op(Insert, 5, 1, ""), "not found": w.op(Update, 1000, 1, ""),
 		"not set": {Kind: Insert, Key: w.key(1001), Body: w.image(1001, 1, ""), Lacks: "a"}} {
-		if _, err := w.tab.Prepare(append(many, last), w.tab.Schema(), false, 0); !errors.Is(err, fault.ErrRow) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err(w.tab.Prepare(append(many, last), w.tab.Schema(), false, 0)), fault.ErrRow, name)
 		w.checkFree()
 	}
 	w.flush()
@@ -340,9 +324,7 @@ func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
 	n.checkFree()
 
 	w.tab.Close()
-	if _, err := w.tab.Prepare(many, w.tab.Schema(), false, 0); !errors.Is(err, fault.ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
+	must.Fail(t, must.Err(w.tab.Prepare(many, w.tab.Schema(), false, 0)), fault.ErrClosed, "after Close")
 	w.checkFree()
 }
 
@@ -352,9 +334,7 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 	w.flush()
 	w.mustCommit(w.op(Insert, 6, 1, "x"))
 	failure := errors.New("injected failure")
-	if err := w.tab.Drop(func([]*rowset.Metadata) error { return failure }); !errors.Is(err, failure) {
-		t.Errorf("drop that failed: %v", err)
-	}
+	must.Fail(t, w.tab.Drop(func([]*rowset.Metadata) error { return failure }), failure, "drop that failed")
 	w.checkFree()
 	if got := w.scan(latest, true); len(got) != 2 {
 		t.Errorf("after a drop that failed: %v", got)
@@ -364,18 +344,15 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 		calls += len(sets)
 		return nil
 	}
-	if err := w.tab.Drop(drop); err != nil || calls != 1 {
-		t.Errorf("%v, %d rowsets", err, calls)
-	}
+	must.Do(t, w.tab.Drop(drop))
+	must.Equal(t, calls, 1, "rowsets")
 	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")}, w.tab.Schema(), false, 0)
 	_, flush := w.tab.Flush(t.Context())
 	_, compact := w.tab.Compact(t.Context())
 	_, get := get(w.tab, w.key(5), latest, nil, nil)
 	for name, err := range map[string]error{"prepare": prepare, "flush": flush, "compact": compact, "get": get,
 		"drop": w.tab.Drop(drop)} {
-		if !errors.Is(err, fault.ErrNoTable) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, err, fault.ErrNoTable, name)
 	}
 	w.checkFree()
 	if mem, deltas := w.tab.MemBytes(); mem != 0 || deltas != 0 || w.tab.LiveRows() != 0 ||
@@ -396,15 +373,10 @@ func TestKeyTextIsJSON(t *testing.T) {
 		[][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
 			int64Cell(-1), append(int64Cell(-1), int64Cell(-1)...), int32Cell(12)})
 	want := `{"i":-2,"q\"":"a\"\\\u0001é","b":"0x00ff","d":"2026-11-21","m":"-0.05","u":65535,"t":-1,"w":-1,"z":"12"}`
-	if got := w.tab.KeyText(key); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if got := w.tab.KeyText([]byte{1}); got != "0x01" {
-		t.Errorf("no key: %s", got)
-	}
-	if w = newTestStore(t, testSchema); w.tab.KeyText(w.key(-42)) != "-42" {
-		t.Errorf("one column: %s", w.tab.KeyText(w.key(-42)))
-	}
+	must.Equal(t, w.tab.KeyText(key), want)
+	must.Equal(t, w.tab.KeyText([]byte{1}), "0x01", "no key")
+	w = newTestStore(t, testSchema)
+	must.Equal(t, w.tab.KeyText(w.key(-42)), "-42", "one column")
 }
 
 // An operation whose condition is not met does nothing if it is of an Ignore kind, and is refused
@@ -447,9 +419,7 @@ func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 	w.flush()
 	w.mustCommit(w.op(Update, 1, 2, "x"))
 	all := must.Get(w.tab.PrepareAll())(t)
-	if got, want := all.MaxTimestamp(), timestampOf(w.lsn); got != want {
-		t.Errorf("the newest change is at %v, want %v", got, want)
-	}
+	must.Equal(t, all.MaxTimestamp(), timestampOf(w.lsn), "the newest change is")
 	prepared := make(chan *Write)
 	go func() {
 		other, err := w.tab.Prepare([]Op{w.op(Insert, 77, 1, "y")}, w.tab.Schema(), false, 0)
@@ -458,9 +428,8 @@ func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 		}
 		prepared <- other
 	}()
-	if err := all.Resolve([]Op{w.op(Insert, 77, 1, "z")}, w.tab.Schema()); err != nil || all.Changes() != 1 {
-		t.Fatalf("%d changes, %v", all.Changes(), err)
-	}
+	must.Do(t, all.Resolve([]Op{w.op(Insert, 77, 1, "z")}, w.tab.Schema()))
+	must.Equal(t, all.Changes(), 1, "changes")
 	select {
 	case <-prepared:
 		t.Error("another write batch was prepared")
@@ -468,16 +437,13 @@ func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 	}
 	all.Release() // without Apply
 	other := <-prepared
-	if other.Changes() != 1 {
-		t.Errorf("%d changes", other.Changes())
-	}
+	must.Equal(t, other.Changes(), 1, "changes")
 	other.Release()
 	none, err := w.tab.PrepareAll()
 	if err == nil {
 		err = none.Resolve(nil, w.tab.Schema())
 	}
-	if err != nil || none.Changes() != 0 {
-		t.Errorf("a batch of no operations: %v", err)
-	}
+	must.Do(t, err)
+	must.Equal(t, none.Changes(), 0, "a batch of no operations")
 	none.Release()
 }

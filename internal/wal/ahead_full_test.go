@@ -51,9 +51,7 @@ func TestSyncOnAFullDiskKeepsRecordsAppendedMeanwhile(t *testing.T) {
 		_, got, err := replay(o, 1)
 		must.Do(t, err)
 		for i, p := range payloads {
-			if got[lsn.LSN(i+1)] != p {
-				t.Errorf("later %v: LSN %d is lost", later, i+1)
-			}
+			must.Equal(t, got[lsn.LSN(i+1)], p, "later", later, "LSN", i+1, "is lost")
 		}
 		if writes < 2 {
 			t.Errorf("the sync wrote %d pieces of zeros, want 2", writes)

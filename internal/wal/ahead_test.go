@@ -50,9 +50,7 @@ func TestZerosAreWrittenAheadOnlyWhereWorthwhile(t *testing.T) {
 		{64, 64 * 64 * kib, 1 << 20}, // 16 syncs more
 		{64, 64 * 65 * kib, 0},       // too large: each byte is written twice for few syncs
 	} {
-		if got := r.length(c.syncs, c.bytes); got != c.want {
-			t.Errorf("%d syncs for %d bytes: %d zeros, want %d", c.syncs, c.bytes, got, c.want)
-		}
+		must.Equal(t, r.length(c.syncs, c.bytes), c.want, c.syncs, "syncs for", c.bytes, "bytes: zeros")
 	}
 }
 
@@ -128,9 +126,7 @@ func TestRepairCutsZerosOfKilledWriter(t *testing.T) {
 	if n := int64(len(readFile(t, v.Crash(), segmentPath(1)))); n != l.Bytes() || next.Bytes() != n {
 		t.Errorf("%d bytes after repair, want %d", n, l.Bytes())
 	}
-	if _, err := v.Stat(filepath.Join(testDir, tornName(1))); err == nil {
-		t.Error("zeros are kept as a torn tail")
-	}
+	must.Refuse(t, must.Err(v.Stat(filepath.Join(testDir, tornName(1)))), "zeros are kept as a torn tail")
 	checkPrefix(t, "repaired", v.Crash(), payloads, 10)
 }
 
@@ -156,9 +152,8 @@ func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 		if want == 0 {
 			continue
 		}
-		if kept := readFile(t, v, filepath.Join(testDir, tornName(1))); !bytes.Equal(kept, content[end:end+want]) {
-			t.Errorf("%d bytes of a frame: %d are kept", n, len(kept))
-		}
+		must.Equal(t, readFile(t, v, filepath.Join(testDir, tornName(1))), content[end:end+want],
+			n, "bytes of a frame are kept")
 	}
 }
 
@@ -236,9 +231,7 @@ func TestZerosAfterFooter(t *testing.T) {
 		l, err := tail.Repair(nil)
 		must.Do(t, err)
 		must.Do(t, l.Close())
-		if after := readFile(t, v.Crash(), segmentPath(number)); !bytes.Equal(after, whole) {
-			t.Errorf("%d bytes after repair, want %d", len(after), len(whole))
-		}
+		must.Equal(t, readFile(t, v.Crash(), segmentPath(number)), whole, "bytes after repair", len(whole))
 	}
 }
 
@@ -266,9 +259,7 @@ func TestFullDiskPreventsWritingAhead(t *testing.T) {
 		}
 		must.Do(t, l.Sync(lsn.LSN(i+1)))
 	}
-	if writes != 21 {
-		t.Errorf("%d writes for 20 records: not tried, or more than once in a segment", writes)
-	}
+	must.Equal(t, writes, 21, "writes for 20 records: not tried, or more than once in a segment")
 	must.Do(t, l.Close())
 	if _, got, err := replay(small(m.Crash()), 1); err != nil || len(got) != 20 {
 		t.Errorf("%d records, %v", len(got), err)
@@ -435,8 +426,6 @@ func TestSyncsWriteZerosDuringAppends(t *testing.T) {
 	_, got, err := replay(small(m.Crash()), 1)
 	must.Do(t, err)
 	for i, p := range payloads {
-		if got[lsn.LSN(i+1)] != p {
-			t.Fatalf("LSN %d: other bytes than were appended", i+1)
-		}
+		must.Equal(t, got[lsn.LSN(i+1)], p, "LSN", i+1, "other bytes than were appended")
 	}
 }

@@ -29,9 +29,7 @@ func closedLog(t testing.TB) (m *vfs.Mem, payloads []string) {
 func checkSame(t *testing.T, what string, got, want map[string]string) {
 	t.Helper()
 	for n := range want {
-		if got[n] != want[n] {
-			t.Errorf("%s: %s has other bytes, %d, before it %d", what, n, len(got[n]), len(want[n]))
-		}
+		must.Equal(t, got[n], want[n], what, n)
 	}
 	for n := range got {
 		if _, ok := want[n]; !ok {
@@ -318,25 +316,19 @@ func TestFirstAppendAfterSealedSegmentBeginsTheNext(t *testing.T) {
 	checkSame(t, "released", snapshot(t, m), before)
 	lsn, err := l.Append([]byte("next"))
 	must.Do(t, err)
-	if lsn != 11 {
-		t.Errorf("LSN %d", lsn)
-	}
+	must.Equal(t, lsn, 11, "LSN")
 	must.Do(t, l.Sync(lsn))
 	after := snapshot(t, m.Crash())
 	if after[segmentName(2)] != before[segmentName(2)] || len(after[segmentName(3)]) != headerLen+frameLen+8 {
 		t.Errorf("%d bytes in segment 3", len(after[segmentName(3)]))
 	}
-	if want := int64(len(after[segmentName(2)]) + len(after[segmentName(3)])); l.Bytes() != want {
-		t.Errorf("Bytes says %d, the files have %d", l.Bytes(), want)
-	}
+	must.Equal(t, l.Bytes(), int64(len(after[segmentName(2)])+len(after[segmentName(3)])), "bytes")
 	_, got, err := replay(small(m.Crash()), 5)
 	if err != nil || len(got) != 7 || got[11] != "next" || got[10] != payloads[9] {
 		t.Errorf("%d records, %v", len(got), err)
 	}
 	must.Do(t, l.Release(11))
-	if _, err := m.Stat(segmentPath(2)); err == nil {
-		t.Error("the closed segment cannot be released")
-	}
+	must.Refuse(t, must.Err(m.Stat(segmentPath(2))), "the closed segment cannot be released")
 }
 
 // Close syncs, writes the footer, syncs. A crash after each operation, and in the middle of it,
@@ -365,9 +357,7 @@ func TestCrashWhileClosing(t *testing.T) {
 			err := l.Close()
 			if what == "nothing" {
 				must.Do(t, err)
-				if fmt.Sprint(ops) != "[sync write sync]" {
-					t.Fatalf("Close does %v", ops)
-				}
+				must.Equal(t, fmt.Sprint(ops), "[sync write sync]", "Close")
 				killed, cut, part = m.Clone(), m.Crash(), torn(t, rng, m)
 			} else {
 				wantIs(t, "Close", err, errCrashed)
@@ -415,9 +405,7 @@ func TestFullDiskWhileClosing(t *testing.T) {
 	wantIs(t, "second Close", l.Close(), fault.ErrNoSpace)
 	m = m.Crash()
 	l, got := open(t, small(m), 1)
-	if len(got) != 2 {
-		t.Errorf("%d records", len(got))
-	}
+	must.Equal(t, len(got), 2, "records")
 	must.Do(t, l.Close())
 	if tail, _, err := replay(small(m.Crash()), 1); err != nil || tail.foot == nil || tail.foot.durable != 2 {
 		t.Errorf("the segment is not sealed, %v", err)
@@ -433,9 +421,7 @@ func TestShortSessionsShareASegment(t *testing.T) {
 	must.Do(t, create(t, o).Close())
 	for i := range sessions {
 		l, got := open(t, o, 1)
-		if len(got) != i {
-			t.Fatalf("session %d: %d records", i, len(got))
-		}
+		must.Equal(t, len(got), i, "session", i, "records")
 		lsn, err := l.Append([]byte(text(i, 50)))
 		must.Do(t, err)
 		for seed := range int64(8) {
@@ -452,7 +438,5 @@ func TestShortSessionsShareASegment(t *testing.T) {
 	}
 	names, err := m.List(testDir)
 	must.Do(t, err)
-	if len(names) != 1 {
-		t.Errorf("%d sessions left %q", sessions, names)
-	}
+	must.Equal(t, len(names), 1, sessions, "sessions left", names)
 }

@@ -368,20 +368,12 @@ func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {
 	before := readFile(t, v.FS, segmentPath(1))
 	tail, got, err := replay(small(v), 1)
 	must.Do(t, err)
-	if len(got) != 3 {
-		t.Fatalf("%d records", len(got))
-	}
+	must.Equal(t, len(got), 3, "records")
 	l, err = tail.Repair(nil)
 	must.Do(t, err)
-	if l.Durable() != 3 {
-		t.Errorf("LSN %d counts as durable", l.Durable())
-	}
-	if v.synced != int64(len(before)) {
-		t.Errorf("%d bytes were written again and synced, want %d", v.synced, len(before))
-	}
-	if after := readFile(t, v.FS, segmentPath(1)); string(after) != string(before) {
-		t.Error("the bytes differ")
-	}
+	must.Equal(t, l.Durable(), 3, "LSN counts as durable")
+	must.Equal(t, v.synced, int64(len(before)), "bytes were written again and synced")
+	must.Equal(t, string(readFile(t, v.FS, segmentPath(1))), string(before), "the bytes differ")
 }
 
 // rangeFS records how much of the file was written from its start before a sync.

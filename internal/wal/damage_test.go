@@ -87,9 +87,7 @@ func checkPrefix(t *testing.T, what string, v *vfs.Mem, payloads []string, last 
 		return
 	}
 	for lsn, p := range got {
-		if p != payloads[lsn-1] {
-			t.Errorf("%s: LSN %d has another payload", what, lsn)
-		}
+		must.Equal(t, p, payloads[lsn-1], what, "LSN", lsn, "has another payload")
 	}
 	if f := verify(t, small(v), 1); f != nil {
 		t.Errorf("%s: Verify finds %q", what, f)
@@ -115,9 +113,7 @@ func checkRepaired(t *testing.T, what string, v *vfs.Mem, proven bool, payloads 
 		t.Errorf("%s: %d records of %d, report %+v", what, len(got), len(payloads), r)
 	}
 	for lsn, p := range got {
-		if p != payloads[lsn-1] {
-			t.Errorf("%s: LSN %d has another payload", what, lsn)
-		}
+		must.Equal(t, p, payloads[lsn-1], what, "LSN", lsn, "has another payload")
 	}
 	if f := verify(t, small(v), 1); (len(f) == 1) != proven {
 		t.Errorf("%s: Verify finds %q", what, f)
@@ -133,9 +129,7 @@ func checkRepaired(t *testing.T, what string, v *vfs.Mem, proven bool, payloads 
 func checkRefused(t *testing.T, what string, v vfs.FS, logStart lsn.LSN) {
 	t.Helper()
 	_, _, err := replay(small(v), logStart)
-	if !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("%s: got error %v, want corrupt", what, err)
-	}
+	must.Fail(t, err, fault.ErrCorrupt, what)
 	if f := verify(t, small(v), logStart); f == nil {
 		t.Errorf("%s: Verify finds nothing", what)
 	}
@@ -226,9 +220,7 @@ func TestDamageBelowLogStartDoesNotMatter(t *testing.T) {
 	must.Do(t, err)
 	_, err = tail.Repair(nil)
 	must.Do(t, err)
-	if _, err := damaged.Crash().Stat(segmentPath(1)); err == nil {
-		t.Error("the leftover is still there after repair")
-	}
+	must.Refuse(t, must.Err(damaged.Crash().Stat(segmentPath(1))), "the leftover is still there after repair")
 	writeFile(t, m, segmentPath(1), []byte("junk"))
 	tail, got, err := replay(small(m), 5)
 	must.Do(t, err)
@@ -244,9 +236,7 @@ func TestDamageBelowLogStartDoesNotMatter(t *testing.T) {
 	checkRefused(t, "needed", m, 4)
 	_, err = tail.Repair(nil)
 	must.Do(t, err)
-	if _, err := m.Crash().Stat(segmentPath(1)); err != nil {
-		t.Errorf("a file that is no segment of the log: %v", err)
-	}
+	must.Do(t, must.Err(m.Crash().Stat(segmentPath(1))), "a file that is no segment of the log")
 }
 
 // manySegments returns a log of 30 LSNs, 5 in each segment.
@@ -278,9 +268,8 @@ func TestGapsMatterFromLogStartOn(t *testing.T) {
 				continue
 			}
 			_, got, err := replay(small(v), logStart)
-			if err != nil || len(got) != 31-int(logStart) {
-				t.Errorf("%s: %d records, %v", what, len(got), err)
-			}
+			must.Do(t, err)
+			must.Equal(t, len(got), 31-int(logStart), what, "records")
 			if f := verify(t, small(v), logStart); f != nil {
 				t.Errorf("%s: Verify finds %q", what, f)
 			}
@@ -419,9 +408,7 @@ func TestTornTailIsKeptThenCut(t *testing.T) {
 		t.Errorf("%d bytes are kept", len(kept))
 	}
 	checkPrefix(t, "after repair", m.Crash(), payloads, 8)
-	if _, err := tail.Repair(nil); err == nil {
-		t.Error("a tail can be repaired twice")
-	}
+	must.Refuse(t, must.Err(tail.Repair(nil)), "a tail can be repaired twice")
 }
 
 // A value may contain a copy of the log itself.

@@ -2,7 +2,6 @@ package wal
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -40,17 +39,13 @@ func TestDumpEqualsGoldenFile(t *testing.T) {
 			}
 			want, err := os.ReadFile(golden)
 			must.Do(t, err)
-			if !bytes.Equal(out.Bytes(), want) {
-				t.Errorf("the dump differs from %s:\n%s", golden, out.Bytes())
-			}
+			must.Equal(t, out.Bytes(), want, "the dump differs from", golden)
 		})
 	}
 }
 
 func TestDumpReturnsErrorOfWriter(t *testing.T) {
-	if err := Dump(failingWriter{}, make([]byte, 500)); !errors.Is(err, os.ErrClosed) {
-		t.Error(err)
-	}
+	must.Fail(t, Dump(failingWriter{}, make([]byte, 500)), os.ErrClosed)
 }
 
 type failingWriter struct{}

@@ -1,7 +1,6 @@
 package wal
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"strings"
@@ -45,9 +44,7 @@ const (
 func TestHeaderIsTheDocumentedExample(t *testing.T) {
 	h := header{instance: exampleInstance, number: 2, first: 8, prev: link{1, 4096, 0x1122334455667788}}
 	want := unhex(t, headerExample)
-	if got := h.encode(); !bytes.Equal(got, want) {
-		t.Errorf("encoded\n% x, want\n% x", got, want)
-	}
+	must.Equal(t, h.encode(), want, "encoded")
 	if got, problem, err := parseHeader(want); got != h || problem != "" || err != nil {
 		t.Errorf("parsed %+v, %q, %v", got, problem, err)
 	}
@@ -60,9 +57,7 @@ func TestFrameIsTheDocumentedExample(t *testing.T) {
 	got := make([]byte, f.size())
 	f.encode(got, seedCRC(exampleInstance))
 	copy(got[frameLen:], payload)
-	if !bytes.Equal(got, want) {
-		t.Errorf("encoded\n% x, want\n% x", got, want)
-	}
+	must.Equal(t, got, want, "encoded")
 	if got, problem := parseFrame(want, 2, seedCRC(exampleInstance)); got != f || problem != "" {
 		t.Errorf("parsed %+v, %q", got, problem)
 	}
@@ -71,9 +66,7 @@ func TestFrameIsTheDocumentedExample(t *testing.T) {
 func TestFooterIsTheDocumentedExample(t *testing.T) {
 	f := footer{segment: 2, last: 8, durable: 7, chain: 0x1122334455667788, bytes: 208, frames: 1}
 	want := unhex(t, footerExample)
-	if got := f.encode(seedCRC(exampleInstance)); !bytes.Equal(got, want) {
-		t.Errorf("encoded\n% x, want\n% x", got, want)
-	}
+	must.Equal(t, f.encode(seedCRC(exampleInstance)), want, "encoded")
 	if got, ok := parseFooter(want, 2, seedCRC(exampleInstance)); got != f || !ok {
 		t.Errorf("parsed %+v, %v", got, ok)
 	}
@@ -138,9 +131,7 @@ func reseal(b []byte) {
 }
 
 func TestNames(t *testing.T) {
-	if got := segmentName(12); got != "000000000012.wal" {
-		t.Error(got)
-	}
+	must.Equal(t, segmentName(12), "000000000012.wal")
 	for name, want := range map[string]uint64{
 		"000000000001.wal": 1, "999999999999.wal": maxNumber, "000000000000.wal": 0, "1.wal": 0, "000000000001.torn": 0,
 		"00000000000a.wal": 0, "0000000000001.wal": 0, "+00000000001.wal": 0, "000000000001.wal.tmp": 0, "": 0,

@@ -51,13 +51,9 @@ func FuzzSegment(f *testing.F) {
 		must.Do(t, l.Close())
 		_, got, err := replay(small(v.Crash()), 1)
 		must.Do(t, err)
-		if len(got) != len(want)+1 {
-			t.Errorf("%d records after repair and one more, %d before", len(got), len(want))
-		}
+		must.Equal(t, len(got), len(want)+1, "records after repair and one more")
 		for lsn, p := range want {
-			if got[lsn] != p {
-				t.Errorf("LSN %d differs after repair", lsn)
-			}
+			must.Equal(t, got[lsn], p, "LSN", lsn, "differs after repair")
 		}
 	})
 }

@@ -25,9 +25,7 @@ func TestLeadersWaitForAllWritersThatCome(t *testing.T) {
 	}
 	check := func(what string, got, want int64) {
 		t.Helper()
-		if got != want {
-			t.Fatalf("%s: %d, want %d", what, got, want)
-		}
+		must.Equal(t, got, want, what)
 	}
 
 	l.took = 0 // a gather ends at once, with those who are there

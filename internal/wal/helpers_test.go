@@ -27,9 +27,7 @@ func small(v vfs.FS) Options {
 
 func wantIs(t testing.TB, what string, err, target error) {
 	t.Helper()
-	if !errors.Is(err, target) {
-		t.Errorf("%s: got error %v, want %v", what, err, target)
-	}
+	must.Fail(t, err, target, what)
 }
 
 // emptyMem is a file system with an empty log directory, all of it durable.

@@ -35,15 +35,11 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 		payloads = append(payloads, text(serial, 10))
 		got, err := l.AppendLater([]byte(payloads[len(payloads)-1]))
 		must.Do(t, err)
-		if got != lsn.LSN(len(payloads)) {
-			t.Fatalf("LSN %d for record %d", got, len(payloads))
-		}
+		must.Equal(t, got, lsn.LSN(len(payloads)), "LSN")
 	}
 	later(100)
 	later(101)
-	if writes != 0 {
-		t.Errorf("%d writes before the sync", writes)
-	}
+	must.Equal(t, writes, 0, "writes before the sync")
 	checkPrefix(t, "killed before the sync", m.Clone(), payloads, n)
 	must.Do(t, l.Sync(lsn.LSN(n+1)))
 	if writes != 1 || l.Durable() != lsn.LSN(n+2) {
@@ -105,9 +101,7 @@ func TestFailedWriteOfBufferedRecordsPoisons(t *testing.T) {
 			if name != "close" {
 				wantIs(t, name+", then Sync", l.Sync(11), fault.ErrPoisoned)
 			}
-			if l.Durable() != 10 {
-				t.Errorf("%s: LSN %d counts as durable", name, l.Durable())
-			}
+			must.Equal(t, l.Durable(), 10, name, "LSN counts as durable")
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,12 +38,8 @@ func TestReplayReturnsRecordsInOrder(t *testing.T) {
 			}
 			must.Do(t, l.Close())
 			l, got := open(t, o, 0)
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("other records come back")
-			}
-			if l.Durable() != lsn.LSN(len(sizes)) {
-				t.Errorf("after repair LSN %d counts as durable", l.Durable())
-			}
+			must.Equal(t, fmt.Sprint(got), fmt.Sprint(want), "other records come back")
+			must.Equal(t, l.Durable(), lsn.LSN(len(sizes)), "durable LSN after repair")
 			if f := verify(t, o, 1); f != nil {
 				t.Error(f)
 			}
@@ -56,9 +51,7 @@ func TestReplayReturnsRecordsInOrder(t *testing.T) {
 				must.Do(t, err)
 				bytes += info.Size()
 			}
-			if l.Bytes() != bytes {
-				t.Errorf("Bytes says %d, the files have %d", l.Bytes(), bytes)
-			}
+			must.Equal(t, l.Bytes(), bytes, "bytes")
 		})
 	}
 }
@@ -89,17 +82,11 @@ func TestCreateNeedsEmptyDirectory(t *testing.T) {
 	o := small(emptyMem(t))
 	must.Do(t, Create(o, 5))
 	wantIs(t, "second Create", Create(o, 5), fs.ErrExist)
-	if err := Create(small(emptyMem(t)), 0); err == nil {
-		t.Error("LSN 0 as the first")
-	}
+	must.Refuse(t, Create(small(emptyMem(t)), 0), "LSN 0 as the first")
 	l, _ := open(t, o, 5)
-	if lsn, err := l.Append(nil); lsn != 5 || err != nil {
-		t.Errorf("the first LSN is %d, %v", lsn, err)
-	}
+	must.Equal(t, must.Get(l.Append(nil))(t), 5, "the first LSN")
 	for _, bad := range []Options{{}, {FS: o.FS, FrameBytes: maxFrameBytes + 1}, {FS: o.FS, SegmentBytes: -1}} {
-		if Create(bad, 1) == nil {
-			t.Errorf("options %+v are taken", bad)
-		}
+		must.Refuse(t, Create(bad, 1), "options", bad, "are taken")
 	}
 }
 
@@ -134,9 +121,7 @@ func TestReleaseUnlinksOnlyOldSegments(t *testing.T) {
 	}
 	_, got, err := replay(o, 30)
 	must.Do(t, err)
-	if len(got) != 31 {
-		t.Errorf("%d records from LSN 30 on", len(got))
-	}
+	must.Equal(t, len(got), 31, "records from LSN 30 on")
 	_, _, err = replay(o, 1)
 	wantIs(t, "replay from 1", err, fault.ErrCorrupt)
 	must.Do(t, l.Release(1<<60))
@@ -144,9 +129,7 @@ func TestReleaseUnlinksOnlyOldSegments(t *testing.T) {
 	must.Do(t, l.Release(1<<60))
 	segs, err := list(&o)
 	must.Do(t, err)
-	if len(segs) != 1 {
-		t.Errorf("%d segments left, want the newest", len(segs))
-	}
+	must.Equal(t, len(segs), 1, "segments left, want the newest")
 	appendAll(t, l, "x")
 	must.Do(t, l.Close())
 	if l, _ := open(t, o, 61); l.Next() != 62 {
@@ -227,9 +210,7 @@ func TestFailedSyncFailsAllWaiters(t *testing.T) {
 	for range 2 {
 		wantIs(t, "Sync", <-errs, fault.ErrPoisoned)
 	}
-	if l.Durable() != 0 {
-		t.Errorf("LSN %d counts as durable", l.Durable())
-	}
+	must.Equal(t, l.Durable(), 0, "LSN counts as durable")
 }
 
 func TestOneSyncServesAllWaiters(t *testing.T) {
@@ -255,20 +236,14 @@ func TestOneSyncServesAllWaiters(t *testing.T) {
 		must.Do(t, err)
 		wg.Go(func() { must.Do(t, l.Sync(lsn)) })
 	}
-	if l.Durable() != 0 {
-		t.Errorf("LSN %d counts as durable while the first sync runs", l.Durable())
-	}
+	must.Equal(t, l.Durable(), 0, "LSN counts as durable while the first sync runs")
 	close(goOn)
 	wg.Wait()
 	if n := syncs.Load(); n != 2 { // the second leader finds all appended
 		t.Errorf("%d syncs for 21 records", n)
 	}
-	if l.Durable() != 21 {
-		t.Errorf("LSN %d is durable", l.Durable())
-	}
-	if err := l.Sync(22); err == nil {
-		t.Error("a record that does not exist was synced")
-	}
+	must.Equal(t, l.Durable(), 21, "LSN is durable")
+	must.Refuse(t, l.Sync(22), "a record that does not exist was synced")
 }
 
 func TestSyncedRecordsSurvivePowerCutWithConcurrentWriters(t *testing.T) {
@@ -309,9 +284,7 @@ func TestSyncedRecordsSurvivePowerCutWithConcurrentWriters(t *testing.T) {
 	must.Do(t, l.Close())
 	_, got, err := replay(small(m.Crash()), 1)
 	must.Do(t, err)
-	if len(got) != 8*n {
-		t.Errorf("%d records, want %d", len(got), 8*n)
-	}
+	must.Equal(t, len(got), 8*n, "records")
 	want.Range(func(at, p any) bool {
 		if got[at.(lsn.LSN)] != p {
 			t.Errorf("LSN %d differs", at)
@@ -385,17 +358,14 @@ func TestFullDiskChangesNothing(t *testing.T) {
 			_, err := l.Append([]byte(next))
 			wantIs(t, "Append on a full disk", err, fault.ErrNoSpace)
 			must.Do(t, l.Poisoned())
-			if l.Next() != 2 {
-				t.Errorf("the next LSN is %d", l.Next())
-			}
+			must.Equal(t, l.Next(), 2, "the next LSN")
 			tail, got, err := replay(small(m.Clone()), 1)
 			if err != nil || len(got) != 1 || tail.Report().TornBytes != 0 {
 				t.Errorf("left on disk: %d records, %v", len(got), err)
 			}
 			lsn, err := l.Append([]byte(next))
-			if lsn != 2 || err != nil {
-				t.Fatalf("the second try: LSN %d, %v", lsn, err)
-			}
+			must.Do(t, err)
+			must.Equal(t, lsn, 2, "the second try: LSN")
 			must.Do(t, l.Close())
 			_, got, err = replay(o, 1)
 			must.Do(t, err)
@@ -446,12 +416,8 @@ func TestSmallAppendIsOneWriteWithoutAllocation(t *testing.T) {
 		return nil
 	})
 	payload := bytes.Repeat([]byte("abcde"), 20)
-	if n := testing.AllocsPerRun(100, func() { l.Append(payload) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-	if writes != int(l.Next()-1) {
-		t.Errorf("%d writes for %d records", writes, l.Next()-1)
-	}
+	must.Equal(t, testing.AllocsPerRun(100, func() { l.Append(payload) }), 0, "allocations")
+	must.Equal(t, writes, int(l.Next()-1), "writes")
 }
 
 // nullFS writes nothing after the first 80 bytes of a file, so that only the log's own work is
@@ -486,7 +452,5 @@ func TestListSortsByNumber(t *testing.T) {
 	for _, s := range segs {
 		got = append(got, s.number)
 	}
-	if !slices.Equal(got, []uint64{9, 10, 999999999999}) {
-		t.Error(got)
-	}
+	must.Equal(t, got, []uint64{9, 10, 999999999999})
 }

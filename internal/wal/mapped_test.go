@@ -83,9 +83,7 @@ func TestRepairCutsWindowOfKilledWriter(t *testing.T) {
 	}
 	_, err = tail.Repair(nil)
 	must.Do(t, err)
-	if n := int64(len(readFile(t, v.Crash(), segmentPath(1)))); n != l.Bytes() {
-		t.Errorf("%d bytes after repair, want %d", n, l.Bytes())
-	}
+	must.Equal(t, int64(len(readFile(t, v.Crash(), segmentPath(1)))), l.Bytes(), "bytes after repair")
 }
 
 // A frame whose copy fails is written, and so are the next ones in the segment.
@@ -101,9 +99,7 @@ func TestFailedCopyIsWritten(t *testing.T) {
 			for i := range 10 {
 				appendAll(t, l, text(20+i, 30))
 			}
-			if failed.Failures() != 1 {
-				t.Errorf("%d copies failed", failed.Failures())
-			}
+			must.Equal(t, failed.Failures(), 1, "copies failed")
 			killed := m.Clone()
 			must.Do(t, l.Close())
 			for _, left := range []*vfs.Mem{killed, m.Crash()} {
@@ -133,9 +129,7 @@ func TestCopyOnFullDiskIsUndone(t *testing.T) {
 				t.Errorf("%v: the file has %d bytes, want %d", when, n, bytes)
 			}
 		}
-		if failed.Failures() != 3 {
-			t.Errorf("%d calls failed", failed.Failures())
-		}
+		must.Equal(t, failed.Failures(), 3, "calls failed")
 		appendAll(t, l, "y")
 		must.Do(t, l.Close())
 		if _, got, err := replay(small(m.Crash()), 1); err != nil || len(got) != 21 || got[21] != "y" {
@@ -176,9 +170,7 @@ func TestFullDiskPreventsWindows(t *testing.T) {
 				t.Fatalf("record %d: %d bytes spare, the file has %d", i, spare, len(readFile(t, m, segmentPath(1))))
 			}
 		}
-		if failed.Failures() != 1 {
-			t.Errorf("tried %d times in a segment", failed.Failures())
-		}
+		must.Equal(t, failed.Failures(), 1, "tries in a segment")
 		must.Do(t, l.Close())
 		if _, got, err := replay(small(m.Crash()), 1); err != nil || len(got) != 20 {
 			t.Errorf("%d records, %v", len(got), err)
@@ -264,13 +256,10 @@ func (h *pageHistory) reopen(t *testing.T, what string, m *vfs.Mem, n int) *page
 		t.Fatalf("%s: %d records, want %d to %d: %v", what, len(got), n, len(h.payloads), err)
 	}
 	for i := range len(got) {
-		if got[lsn.LSN(i+1)] != h.payloads[i] {
-			t.Fatalf("%s: LSN %d is not the record that was acknowledged", what, i+1)
-		}
+		must.Equal(t, got[lsn.LSN(i+1)], h.payloads[i], what, "LSN", i+1, "is not the record that was acknowledged")
 	}
-	if next.log, err = tail.Repair(nil); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
+	next.log, err = tail.Repair(nil)
+	must.Do(t, err, what)
 	next.payloads = h.payloads[:len(got):len(got)]
 	return next
 }

@@ -63,9 +63,7 @@ func testRange(t *testing.T, o Options) {
 			next++
 			return nil
 		}))
-		if next != max(from, 1, upTo+1) {
-			t.Fatalf("ended before LSN %d, want %d", next, upTo+1)
-		}
+		must.Equal(t, next, max(from, 1, upTo+1), "next LSN")
 		release()
 		release()
 		must.Do(t, l.Release(upTo))

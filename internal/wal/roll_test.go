@@ -3,7 +3,6 @@ package wal
 import (
 	"fmt"
 	"math/rand"
-	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/must"
@@ -20,9 +19,7 @@ func TestRollLetsReleaseTakeAllRecords(t *testing.T) {
 	must.Do(t, l.Roll()) // nothing to seal: the segment stays
 	appendAll(t, l, "a", "b", "c")
 	must.Do(t, l.Roll())
-	if l.Durable() != 3 {
-		t.Errorf("LSN %d is durable, want 3", l.Durable())
-	}
+	must.Equal(t, l.Durable(), 3, "LSN is durable")
 	must.Do(t, l.Release(4))
 	names, err := m.List(testDir)
 	must.Do(t, err)
@@ -88,9 +85,7 @@ func TestFullSegmentIsSealedByNextSync(t *testing.T) {
 			}
 			if step == len(want) {
 				must.Do(t, err)
-				if !slices.Equal(ops, want) {
-					t.Fatalf("operations %q, want %q", ops, want)
-				}
+				must.Equal(t, ops, want, "operations")
 				crash()
 			}
 			for i, v := range left {

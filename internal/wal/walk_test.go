@@ -78,9 +78,7 @@ func TestWalkFindsEveryRecordNextToDamage(t *testing.T) {
 			o := small(emptyMem(t))
 			writeFile(t, o.FS, segmentPath(1), test.sealed)
 			writeFile(t, o.FS, segmentPath(2), test.newest)
-			if got := walkText(t, o); got != test.want {
-				t.Errorf("got\n%swant\n%s", got, test.want)
-			}
+			must.Equal(t, walkText(t, o), test.want)
 		})
 	}
 }

@@ -26,9 +26,7 @@ func TestChangesDuringSetupAreNotCrashPoints(t *testing.T) {
 		must.Do(t, err)
 	}
 	change()
-	if n := x.counted().Points; n != 0 {
-		t.Errorf("%d crash points before watch, want 0", n)
-	}
+	must.Equal(t, x.counted().Points, 0, "crash points before watch")
 	x.limit = 1
 	x.watch(x.check)
 	change()

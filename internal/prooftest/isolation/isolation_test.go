@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -86,9 +87,7 @@ func TestTransactionsAreSerializable(t *testing.T) {
 	var total Counts
 	for i := range uint64(seedtest.Needed(8, 3)) {
 		c, err := Run(seed+i, 400)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed+i, err)
-		}
+		must.Do(t, err, "seed", seed+i)
 		total.Transactions, total.Conflicts, total.Reads = total.Transactions+c.Transactions,
 			total.Conflicts+c.Conflicts, total.Reads+c.Reads
 	}
