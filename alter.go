@@ -179,11 +179,11 @@ func SetHistory(keep time.Duration) Alteration {
 	return func(d *draft) error { return History(keep).apply(d.row) }
 }
 
-// SetRowFile changes whether rows are stored a second time, as with the table option RowFile. On:
-// flushes and compactions write row files from then on; Compact writes them for all rows. Off: all
-// row files are removed at once.
-func SetRowFile(on bool) Alteration {
-	return func(d *draft) error { return RowFile(on).apply(d.row) }
+// SetRowFile changes which rowsets have row files, as the table option RowFile decides. Flushes and
+// compactions do as it says from then on; with schema.FullRowFile, Compact writes row files for all
+// rows. With schema.NoRowFile, all row files are removed at once.
+func SetRowFile(f schema.RowFile) Alteration {
+	return func(d *draft) error { return RowFile(f).apply(d.row) }
 }
 
 func setColumn(name string, set func(*schema.Column) error) Alteration {

@@ -124,7 +124,7 @@ func (t *Table) getManyOnce(
 // nearOf makes v read rows that are near each other together, if the table has row files. The
 // caller removes each key from Next before it gets its row.
 func (t *Table) nearOf(v *view, encoded [][]byte, order []int) *rowset.Near {
-	if len(order) < 2 || !t.tab.Metadata().RowFile {
+	if len(order) < 2 || t.tab.Metadata().RowFile == schema.NoRowFile {
 		return nil
 	}
 	v.Near = &rowset.Near{Next: make([][]byte, len(order))}

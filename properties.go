@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Properties contains the settings of a table.
@@ -14,7 +15,7 @@ type Properties struct {
 	HistoryFloor  mvcc.Timestamp // the earliest timestamp that can be read; it rises with the time
 	SchemaVersion uint32
 	Comment       string
-	RowFile       bool
+	RowFile       schema.RowFile
 	Expiry        Expiry
 }
 

@@ -49,13 +49,18 @@ func Comment(text string) TableOption {
 	}}
 }
 
-// RowFile makes the table store each row a second time, as one piece next to the other rows: a read
-// of a row then reads one place of a file instead of one for each column. A read of rows that are
-// not in memory takes a tenth of the time, and the table about twice the space; flushes and
-// compactions write as much more. It pays for tables of many columns that are larger than memory
-// and are read by key.
-func RowFile(on bool) TableOption {
-	return TableOption{func(t *meta.Table) error { t.RowFile = on; return nil }}
+// RowFile decides which rowsets repeat their rows in row files, so that a read of a row that is not
+// in memory reads one page of a few kilobytes instead of a place of each column. The default is
+// schema.AutoRowFile: rowsets whose columns pack well have one, which takes about a quarter of the
+// bytes of the columns. A table that is only scanned saves them with schema.NoRowFile.
+func RowFile(f schema.RowFile) TableOption {
+	return TableOption{func(t *meta.Table) error {
+		if !f.Valid() {
+			return fmt.Errorf("row file: unknown value %d: %w", f, fault.ErrSchema)
+		}
+		t.RowFile = f
+		return nil
+	}}
 }
 
 // CreateTable creates an empty table, durably. columns is made by schema.New or SchemaOf.

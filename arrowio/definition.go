@@ -17,7 +17,7 @@ type Definition struct {
 	Key     []string        // names of the key columns, in key order; nil if not all of them are known
 	Comment string
 	History time.Duration // how long old versions are kept, or oribi.HistoryForever; 0 if not known
-	RowFile bool
+	RowFile schema.RowFile
 	Expires oribi.Expiry // Since is 0; without a column, rows do not expire
 
 	// Stored is set if the metadata of a file has the definition of its table. If not, the types
@@ -124,8 +124,8 @@ func (d *Definition) Options() []oribi.TableOption {
 	if d.History != 0 {
 		options = append(options, oribi.History(d.History))
 	}
-	if d.RowFile {
-		options = append(options, oribi.RowFile(true))
+	if d.RowFile != schema.AutoRowFile {
+		options = append(options, oribi.RowFile(d.RowFile))
 	}
 	if d.Expires.Column != "" {
 		options = append(options, oribi.Expires(d.Expires.Column, d.Expires.Age))

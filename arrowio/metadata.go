@@ -27,7 +27,7 @@ type stored struct {
 	Key     []string       `json:"key,omitempty"`
 	Comment string         `json:"comment,omitempty"`
 	History int64          `json:"history,omitempty"` // seconds; −1 for all
-	RowFile bool           `json:"row_file,omitempty"`
+	RowFile *bool          `json:"row_file,omitempty"`
 	Expires *storedExpiry  `json:"expires,omitempty"`
 	Columns []storedColumn `json:"columns"`
 }
@@ -54,7 +54,7 @@ type storedColumn struct {
 // encode returns d as JSON.
 func (d *Definition) encode() string {
 	s := stored{Version: definitionVersion, Key: d.Key, Comment: d.Comment,
-		History: int64(d.History / time.Second), RowFile: d.RowFile}
+		History: int64(d.History / time.Second), RowFile: d.RowFile.Choice()}
 	if d.History == oribi.HistoryForever {
 		s.History = -1
 	}
@@ -97,7 +97,7 @@ func (d *Definition) decode(text string) error {
 		return corruptf("metadata %q: a history of %d seconds", definitionKey, s.History)
 	}
 	*d = Definition{Key: s.Key, Comment: s.Comment, History: time.Duration(s.History) * time.Second,
-		RowFile: s.RowFile, Stored: true}
+		RowFile: schema.RowFileOf(s.RowFile), Stored: true}
 	if s.History < 0 {
 		d.History = oribi.HistoryForever
 	}

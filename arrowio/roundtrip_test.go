@@ -79,7 +79,7 @@ func TestExportAndIngestGiveTheSameTable(t *testing.T) {
 		for _, n := range []int{0, 1, 63, 64, 65, 3000} {
 			t.Run(fmt.Sprintf("%s/rows=%d", format, n), func(t *testing.T) {
 				store, mem := openStore(t), checked(t)
-				table := everyTable(t, store, "t", n, 7, oribi.Comment("all types"), oribi.RowFile(true),
+				table := everyTable(t, store, "t", n, 7, oribi.Comment("all types"), oribi.RowFile(schema.FullRowFile),
 					oribi.Expires("timestamp", 24*time.Hour), oribi.History(time.Hour))
 				want := rowsOf(t, table)
 				f, rows := opened(t, format,

@@ -53,12 +53,12 @@ func (r *Reader) isKeyed() bool {
 		!r.info.Nullable
 }
 
-// VisitKey calls visit with the value of a key in a Keyed file and its row. If the file does not
-// have the key, visit is not called. VisitKey reads one cblock, apart from the index, into memory
-// that is used again: the value is valid during the call only. The cache is neither asked nor
-// filled, so this is for files of which a caller needs one value and keeps a copy. Errors:
-// ErrCorrupt, with block and byte offset; visit's.
-func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte) error) error {
+// VisitFloor calls visit with the last cell of a Keyed file whose key is at or before key: its row,
+// its key, and its value. If all keys are after key, visit is not called. VisitFloor reads one
+// cblock, apart from the index, into memory that is used again: the key and the value are valid
+// during the call only. The cache is neither asked nor filled, so this is for files of which a
+// caller needs one value and keeps a copy. Errors: ErrCorrupt, with block and byte offset; visit's.
+func (r *Reader) VisitFloor(key []byte, visit func(row batch.Ordinal, at, value []byte) error) error {
 	if !r.info.ValueIndex {
 		return r.errNoValues()
 	}
@@ -68,32 +68,33 @@ func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte
 	}
 	// Only Verify compares the two indexes: the ordinal index may list other cblocks, or fewer.
 	return r.visit(unnumbered, p, func(first batch.Ordinal, cells Cells) error {
-		return cells.visitKey(first, key, visit)
+		return cells.visitFloor(first, key, visit)
 	})
 }
 
-// visitKey calls visit with the value of a key and its row, if the key is among the cells. The
-// first cell is in row first.
-func (c Cells) visitKey(first batch.Ordinal, key []byte, visit func(row batch.Ordinal, value []byte) error) error {
-	lo, hi := 0, c.Len() // the key is in [lo, hi), if anywhere
+// visitFloor is VisitFloor among the cells, the first of which is in row first.
+func (c Cells) visitFloor(first batch.Ordinal, key []byte,
+	visit func(row batch.Ordinal, at, value []byte) error) error {
+	lo, hi := 0, c.Len() // keys below lo are at or before key, keys from hi on after it
+	var floor, value []byte
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		cell, err := c.Cell(mid)
 		if err != nil {
 			return err
 		}
-		at, value, err := SplitKeyed(cell)
+		at, v, err := SplitKeyed(cell)
 		if err != nil {
 			return c.r.at(c.p, err)
 		}
-		switch cmp := bytes.Compare(at, key); {
-		case cmp == 0:
-			return visit(first+batch.Ordinal(mid), value)
-		case cmp < 0:
-			lo = mid + 1
-		default:
+		if bytes.Compare(at, key) <= 0 {
+			lo, floor, value = mid+1, at, v
+		} else {
 			hi = mid
 		}
 	}
-	return nil
+	if lo == 0 {
+		return nil
+	}
+	return visit(first+batch.Ordinal(lo-1), floor, value)
 }

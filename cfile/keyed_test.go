@@ -57,7 +57,7 @@ func randomKeyed(r *rand.Rand, n int) (keys []string, cells [][]byte) {
 	return keys, cells
 }
 
-func TestVisitKeyFindsEachKey(t *testing.T) {
+func TestVisitFloorFindsEachKey(t *testing.T) {
 	must.Equal(t, string(AppendKeyed(nil, []byte("ab"), []byte("xyz"))), "\x02abxyz")
 	r := seedtest.Rand(t)
 	for _, n := range []int{0, 1, 7, 500} {
@@ -68,23 +68,26 @@ func TestVisitKeyFindsEachKey(t *testing.T) {
 		}
 		for _, probe := range append(slices.Clone(keys), "", "a", "zz", "bb1", "5") {
 			want, exists := slices.BinarySearch(keys, probe)
-			found := false
-			err := f.VisitKey([]byte(probe), func(row batch.Ordinal, value []byte) error {
-				found = true
-				if int(row) != want || !bytes.Equal(AppendKeyed(nil, []byte(probe), value), cells[row]) {
-					t.Errorf("%q: row %d, value %x", probe, row, value)
+			if !exists {
+				want-- // the last key before it
+			}
+			got := -1
+			err := f.VisitFloor([]byte(probe), func(row batch.Ordinal, at, value []byte) error {
+				got = int(row)
+				if got != want || string(at) != keys[got] || !bytes.Equal(AppendKeyed(nil, at, value), cells[row]) {
+					t.Errorf("%q: row %d, key %q, value %x", probe, row, at, value)
 				}
 				return nil
 			})
-			if err != nil || found != exists {
-				t.Errorf("%q: found %t, %v, want %t", probe, found, err, exists)
+			if err != nil || got < 0 && exists {
+				t.Errorf("%q: row %d, %v, want %d", probe, got, err, want)
 			}
 		}
 	}
 }
 
 // The ordinal index lists fewer cblocks than the value index, which alone finds keys.
-func TestVisitKeyNeedsNoOrdinalIndex(t *testing.T) {
+func TestVisitFloorNeedsNoOrdinalIndex(t *testing.T) {
 	keys, cells := randomKeyed(seedtest.Rand(t), 500)
 	src := keyedFile(t, cells).src.(*block.Memory)
 	f := open(t, src, nil)
@@ -95,7 +98,7 @@ func TestVisitKeyNeedsNoOrdinalIndex(t *testing.T) {
 	must.Fail(t, f.Verify(), fault.ErrCorrupt)
 	for i, key := range keys {
 		found := false
-		err := f.VisitKey([]byte(key), func(row batch.Ordinal, _ []byte) error {
+		err := f.VisitFloor([]byte(key), func(row batch.Ordinal, _, _ []byte) error {
 			found = int(row) == i
 			return nil
 		})

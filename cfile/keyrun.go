@@ -17,13 +17,13 @@ type KeyRun struct {
 	memory scratch
 }
 
-// VisitNear is VisitKey for one of several keys in ascending order. next are the following keys:
+// VisitNear is VisitFloor for one of several keys in ascending order. next are the following keys:
 // VisitNear reads the cblock of the key and, in the same read, the cblocks of next as far as they
 // are adjacent, or nearly so, up to 256 KiB. A cblock that u already has is not read again.
 func (r *Reader) VisitNear(u *KeyRun, key []byte, next [][]byte,
-	visit func(row batch.Ordinal, value []byte) error) error {
+	visit func(row batch.Ordinal, at, value []byte) error) error {
 	if r.codec != compress.None || !r.info.ValueIndex {
-		return r.VisitKey(key, visit)
+		return r.VisitFloor(key, visit)
 	}
 	p, ok, err := r.findNode(key)
 	if err != nil || !ok {
@@ -50,7 +50,7 @@ func (r *Reader) VisitNear(u *KeyRun, key []byte, next [][]byte,
 	if err != nil {
 		return err
 	}
-	return Cells{r, b, p}.visitKey(batch.Ordinal(b.first), key, visit)
+	return Cells{r, b, p}.visitFloor(batch.Ordinal(b.first), key, visit)
 }
 
 // has reports whether u has the cblock at p of a file.

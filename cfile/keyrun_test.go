@@ -12,9 +12,9 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// Whatever keys follow, VisitNear finds what VisitKey finds. All keys in order take one read for each
+// Whatever keys follow, VisitNear finds what VisitFloor finds. All keys in order take one read for each
 // 256 KiB.
-func TestVisitNearFindsWhatVisitKeyFinds(t *testing.T) {
+func TestVisitNearFindsWhatVisitFloorFinds(t *testing.T) {
 	r := seedtest.Rand(t)
 	keys, cells := randomKeyed(r, 2000)
 	src := &tailed{Memory: keyedFileOf(t, cells, 400).src.(*block.Memory)}
@@ -37,14 +37,14 @@ func TestVisitNearFindsWhatVisitKeyFinds(t *testing.T) {
 		slices.SortFunc(probes, bytes.Compare)
 		if round == 0 {
 			for _, k := range probes { // the index is in memory from here on
-				must.Do(t, f.VisitKey(k, func(batch.Ordinal, []byte) error { return nil }))
+				must.Do(t, f.VisitFloor(k, func(batch.Ordinal, []byte, []byte) error { return nil }))
 			}
 			src.reads = 0
 		}
 		for i, k := range probes {
 			var want, got result
-			into := func(to *result) func(batch.Ordinal, []byte) error {
-				return func(row batch.Ordinal, value []byte) error {
+			into := func(to *result) func(batch.Ordinal, []byte, []byte) error {
+				return func(row batch.Ordinal, _, value []byte) error {
 					*to = result{row, string(value), true}
 					return nil
 				}
@@ -53,7 +53,7 @@ func TestVisitNearFindsWhatVisitKeyFinds(t *testing.T) {
 			if round == 0 {
 				continue
 			}
-			if err := f.VisitKey(k, into(&want)); err != nil || got != want {
+			if err := f.VisitFloor(k, into(&want)); err != nil || got != want {
 				t.Fatalf("%q: row %d, found %t, want row %d, found %t, %v", k, got.row, got.found, want.row,
 					want.found, err)
 			}

@@ -29,7 +29,7 @@ func TestIndexesAreInTheCache(t *testing.T) {
 		f := must.Get(Open(src, ReaderOptions{Indexes: c}))(t)
 		for i, key := range keys {
 			found := false
-			err := f.VisitKey([]byte(key), func(row batch.Ordinal, value []byte) error {
+			err := f.VisitFloor([]byte(key), func(row batch.Ordinal, _, value []byte) error {
 				found = int(row) == i && bytes.Equal(AppendKeyed(nil, []byte(key), value), cells[i])
 				return nil
 			})
@@ -149,7 +149,7 @@ func TestOneReadForTheValueIndex(t *testing.T) {
 	f := must.Get(Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(1 << 20)}))(t)
 	must.Equal(t, src.reads, 0)
 	for i, key := range keys {
-		if err := f.VisitKey([]byte(key), func(batch.Ordinal, []byte) error { return nil }); err != nil ||
+		if err := f.VisitFloor([]byte(key), func(batch.Ordinal, []byte, []byte) error { return nil }); err != nil ||
 			src.reads != i+1 {
 			t.Fatalf("%d reads for %d keys, %v", src.reads, i+1, err)
 		}

@@ -90,7 +90,7 @@ func fillStore(t testing.TB, store *oribi.Store) {
 	single := must.Get(schema.New([]schema.Column{{Name: "id", Type: schema.Int64},
 		{Name: "v", Type: schema.String, Nullable: true}}, 1))(t)
 	for _, name := range hostileNames[1:] {
-		other := must.Get(store.CreateTable(name, single, oribi.RowFile(true)))(t)
+		other := must.Get(store.CreateTable(name, single, oribi.RowFile(schema.FullRowFile)))(t)
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 40 {
 				b.Insert(other, oribi.Row{"id": int64(i) - 20, "v": nil})

@@ -156,6 +156,9 @@ func (r *rowRequest) diskStep(number int, t *rowset.TraceStep) stepView {
 	case !t.Found:
 		add("The bloom filter says that the rowset may have the key. The key index does not have it: the filter was " +
 			"wrong, as it is for a small share of keys.")
+	case t.RowFile && columnReads(t) > 0:
+		add("The row file has the key: it is row %d. Byte strings that are not in the row file are read from their "+
+			"columns.", t.Row)
 	case t.RowFile:
 		add("The row file has the key and the whole row, row %d, in one place.", t.Row)
 	default:

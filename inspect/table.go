@@ -50,7 +50,7 @@ type tableView struct {
 	Retention    string  `json:"history"` // how long old versions are kept
 	HistoryFloor *moment `json:"history_floor,omitempty"`
 	Expires      string  `json:"expires,omitempty"`
-	RowFile      bool    `json:"row_file"`
+	RowFile      string  `json:"row_file"` // auto, on, or off
 
 	Parts        []part        `json:"parts"` // of Bytes
 	Columns      []tableColumn `json:"columns"`
@@ -137,7 +137,7 @@ func buildTable(ctx context.Context, s *server, q *query) (any, error) {
 	p := t.Properties()
 	v := &tableView{Name: t.Name(), ID: p.ID, Comment: celltext.Printable(p.Comment), SchemaVersion: p.SchemaVersion,
 		Rows: stats.LiveRows, RowSets: stats.RowSets, Bytes: stats.Bytes,
-		Retention: when.FormatAge(p.History), Expires: expiry(p), RowFile: p.RowFile}
+		Retention: when.FormatAge(p.History), Expires: expiry(p), RowFile: p.RowFile.String()}
 	if ts := s.floor(t); ts > 0 {
 		floor := momentOf(ts)
 		v.HistoryFloor = &floor

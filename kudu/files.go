@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // RowSets yields the files of all rowsets, and makes files of the operations that only the logs
@@ -95,6 +96,7 @@ func (t *tablet) inserted(ctx context.Context) (out []rowset.Files, err error) {
 		id = max(id, set.Metadata().ID)
 	}
 	w := rowset.NewRollingWriter(o, t.schema, func() uint64 { id++; return id }, 0)
+	w.RowFiles = schema.NoRowFile // its blocks get other IDs
 	_, err = rewrite.Run(ctx, rewrite.Job{Schema: t.schema,
 		Inputs: []rewrite.Input{rewrite.NewMemInput(t.mem.Histories(mvcc.Everything))}, Writer: w})
 	if err != nil {

@@ -175,9 +175,9 @@ func NewBaseWriter(c Creation, s *schema.Schema, cols []int, options []cfile.Wri
 	return w, nil
 }
 
-// AddRowFile makes w also write a row file. Columns that w does not write stay in blocks. AddRowFile
-// is called before the first AppendRows.
-func (w *BaseWriter) AddRowFile(blocks []ColumnBlock) (err error) {
+// AddRowFile makes w also write a row file, as the mode says. Columns that w does not write stay in
+// blocks. AddRowFile is called before the first AppendRows.
+func (w *BaseWriter) AddRowFile(blocks []ColumnBlock, mode schema.RowFile) {
 	blocks = slices.Clone(blocks)
 	for k, i := range w.cols {
 		fresh := ColumnBlock{ID: w.schema.Columns[i].ID, Block: w.outputs[k].sink.ID()}
@@ -185,8 +185,7 @@ func (w *BaseWriter) AddRowFile(blocks []ColumnBlock) (err error) {
 		blocks = append(blocks, fresh)
 	}
 	w.encoder = keyenc.NewEncoder(w.schema)
-	w.rows, err = newRowFile(w.creation, w.schema, change.NewRowFormat(w.schema), blocks)
-	return err
+	w.rows.w = newRowFile(w.schema, blocks, mode)
 }
 
 // SetBounds adds the bounds of the rowset to the file of the key column, if w writes a key of one
@@ -268,6 +267,9 @@ func (w *BaseWriter) AppendRows(vectors []*batch.Vector) error {
 func (w *BaseWriter) append(vectors, all []*batch.Vector) error {
 	n := len(w.outputs)
 	if all != nil {
+		if err := createRowFile(w.creation, &w.rows); err != nil {
+			return err
+		}
 		n++
 	}
 	return onCPUs(n, func(i int) error {
@@ -282,16 +284,28 @@ func (w *BaseWriter) append(vectors, all []*batch.Vector) error {
 	})
 }
 
+// finishRowFile finishes the row file, if w writes one.
+func (w *BaseWriter) finishRowFile() error {
+	if w.rows.w == nil {
+		return nil
+	}
+	if err := w.rows.w.end(); err != nil {
+		return err
+	}
+	if err := createRowFile(w.creation, &w.rows); err != nil || w.rows.sink == nil {
+		return err
+	}
+	if err := w.rows.w.finish(); err != nil {
+		return err
+	}
+	return w.creation.Finish(w.rows.sink)
+}
+
 // Finish finishes all files. blocks[i] is the block of column cols[i]; bytes is the total size of
 // the blocks.
 func (w *BaseWriter) Finish() (blocks []ColumnBlock, bytes int64, err error) {
-	if w.rows.sink != nil {
-		if err = w.rows.w.file.Finish(); err == nil {
-			err = w.creation.Finish(w.rows.sink)
-		}
-		if err != nil {
-			return nil, 0, err
-		}
+	if err := w.finishRowFile(); err != nil {
+		return nil, 0, err
 	}
 	if err := onCPUs(len(w.outputs), func(i int) error { return w.outputs[i].w.Finish() }); err != nil {
 		return nil, 0, err

@@ -258,9 +258,9 @@ func (d *DiskRowSet) eachKey(f func(row int64, hash uint64) bool) error {
 	}
 }
 
-// buildDirectory makes the key directory of a rowset with a row file.
+// buildDirectory makes the key directory, if the rowset is to have one.
 func (w *Writer) buildDirectory() {
-	if w.rows.sink == nil {
+	if !w.hasDirectory() {
 		return
 	}
 	dir := keydir.New(int64(len(w.hashes)), groupLimit)

@@ -41,8 +41,9 @@ type lookup struct {
 	base bool  // the caller wants the base data of the row, too
 
 	// The answer, if the key is present.
-	row   batch.Ordinal
-	image []byte // the base data in the format of the rowset; nil if only the columns have it
+	row     batch.Ordinal
+	image   []byte // the base data in the format of the rowset; nil if only the columns have it
+	missing []bool // by column: image lacks the cell; nil if it lacks none
 
 	asked bool // no source excluded the key before the row file or the key index
 }
@@ -116,20 +117,15 @@ func (d *DiskRowSet) excludes(p bloom.Probe, stored bool) (bool, error) {
 	return err == nil && !may, err
 }
 
-// inRowFile looks up the key in the row file, and keeps the row in the cache.
+// inRowFile looks up the key in the row file, and keeps the row in the cache if the file has all of
+// it.
 func (l *lookup) inRowFile(d *DiskRowSet, f *rowFile, p bloom.Probe) (found bool, err error) {
 	l.asked = true
-	b, err := d.findStored(f, p.Key, l.near)
-	switch {
-	case err != nil:
-		return false, err
-	case b == nil:
+	found, err = l.findStored(d, f, p)
+	if err == nil && !found {
 		d.noteAbsent()
-		return false, nil
 	}
-	d.keepBaseRow(p, b)
-	l.row, l.image = b.row, b.image
-	return true, nil
+	return found, err
 }
 
 // amongCandidates compares the keys of candidates, as long as their cells are in memory. Else the

@@ -65,7 +65,7 @@ func TestLookupsReadTheirSourcesInOrder(t *testing.T) {
 					l := lookup{base: true}
 					found, err = l.find(set, bloom.MakeProbe(test.key))
 					if err == nil && found {
-						_, err = set.appendCells(nil, l.row, l.image, new(delta.RowState), allOf(w.schema))
+						_, err = set.appendCells(nil, &l, new(delta.RowState), allOf(w.schema))
 					}
 				} else {
 					_, found, err = set.Find(bloom.MakeProbe(test.key))
@@ -141,7 +141,7 @@ func wideRows(b *testing.B, n int) (*disk, *schema.Schema, *Metadata) {
 	d := newDisk()
 	w, err := NewWriter(d, s, 1)
 	if err == nil {
-		err = w.AddRowFile()
+		w.AddRowFile(schema.FullRowFile)
 	}
 	encoder := keyenc.NewEncoder(s)
 	for from := 0; from < n && err == nil; from += 1000 {

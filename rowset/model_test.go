@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/lsn"
@@ -232,6 +233,7 @@ func (m *modelRow) before(snap mvcc.Snapshot) int {
 
 // testRowSet is a rowset and its model.
 type testRowSet struct {
+	rowFile schema.RowFile // of write; schema.AutoRowFile stands for any
 	schema  *schema.Schema
 	encoder *keyenc.Encoder
 	rows    []modelRow // by key
@@ -359,8 +361,12 @@ func newTestRowSet(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *testRow
 func (w *testRowSet) write(t testing.TB, r *rand.Rand, born mvcc.Timestamp) *Metadata {
 	t.Helper()
 	out := must.Get(NewWriter(w.disk, w.schema, 17))(t)
-	if r.IntN(2) == 0 {
-		must.Do(t, out.AddRowFile())
+	switch mode := w.rowFile; {
+	case mode != schema.AutoRowFile:
+		out.AddRowFile(mode)
+	case r.IntN(2) == 0:
+		rowpage.Eager.Store(true)
+		out.AddRowFile(schema.RowFile(r.IntN(3)))
 	}
 	for from := 0; from < len(w.rows); {
 		to := min(len(w.rows), from+1+r.IntN(r.IntN(2)*5000+20))

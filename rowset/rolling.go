@@ -11,8 +11,8 @@ const DefaultTargetBytes = 32 << 20
 // RollingWriter writes rows to one rowset after another. It starts a new one when the current one
 // reaches the target size.
 type RollingWriter struct {
-	RowFiles     bool          // write a row file for each rowset; set before the first Append
-	Dictionaries *Dictionaries // of the table; nil if not known
+	RowFiles     schema.RowFile // of each rowset; set before the first Append
+	Dictionaries *Dictionaries  // of the table; nil if not known
 
 	schema *schema.Schema
 	create Creation
@@ -65,10 +65,18 @@ func (r *RollingWriter) begin() (err error) {
 	if r.cur, err = newWriter(r.create, r.schema, r.nextID(), r.Dictionaries); err != nil {
 		return err
 	}
-	if r.RowFiles {
-		return r.cur.AddRowFile()
+	if r.RowFiles != schema.NoRowFile {
+		r.cur.AddRowFile(r.RowFiles)
 	}
 	return nil
+}
+
+// NeedsCells reports whether the next AppendStored needs the cells of rows, for a row file.
+func (r *RollingWriter) NeedsCells() bool {
+	if r.cur == nil || r.cur.Bytes() >= r.target {
+		return r.RowFiles != schema.NoRowFile
+	}
+	return r.cur.NeedsCells()
 }
 
 func (r *RollingWriter) roll() error {

@@ -8,45 +8,63 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // A row file repeats the base data of a rowset row by row, so that a read of one row reads one
 // cblock instead of one for each column. It is a CFile of type BINARY, plain and not compressed,
-// with cblocks of about 4 KiB and a positional index, whose cell i has the encoded key and the
-// image of row i (cfile.AppendKeyed, change.RowFormat). The row with INT32 key 7 and STRING "hi":
+// with a positional index, whose cell i is page i: a separator, which is at most the first key of
+// the page and greater than all keys before it, and the packed rows (cfile.AppendKeyed,
+// rowpage.Format). All pages but the last have the same number of rows. Long byte strings may be
+// missing in the pages; they are read from their columns. The pair oribi.row_words has the words of
+// the pages (rowpage.Words).
 //
-//	04 80 00 00 07 07 00 00 00 02 00 00 00 68 69
+// A file of version 1 has one row in each cell: its key and its image (change.RowFormat). Such
+// files are still read.
 //
-// The footer's pair oribi.rows describes the images. Readers compare it with the rowset's metadata:
+// The footer's pair oribi.rows describes the pages. Readers compare it with the rowset's metadata:
 // the file answers only for the very files that it repeats.
 //
 //	offset  width  field    meaning
-//	0       1      version  1
+//	0       1      version  2
 //	1       1      flags    features that a reader must know; none yet
-//	2       14 n   columns  of the images, in their order:
+//	2       2      rows     of a page; missing in version 1, which has one
+//	4       14 n   columns  of the pages, in their order:
 //	+0      4      ID       of the column
 //	+4      1      type     Kudu's number; 21 = array
 //	+5      1      null     1: the column is nullable
 //	+6      8      block    of the column's base data, or 0 if all cells are the default and have no file
 //
-// INT32 column 10 in block 1, nullable STRING column 11 in block 2:
-// 01 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 00 00 00 00
+// 128 rows of INT32 column 10 in block 1 and nullable STRING column 11 in block 2: 02 00 80 00
+// 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 00 00 00 00
 const (
-	rowFilePair    = "oribi.rows" // file format: never change
-	rowFileVersion = 1            // file format: never change
-	rowFileHeader  = 2            // file format: never change
-	rowFileColumn  = 14           // file format: never change
+	rowFilePair    = "oribi.rows"      // file format: never change
+	rowWordsPair   = "oribi.row_words" // file format: never change
+	rowFileImages  = 1                 // the version with a row in each cell; file format: never change
+	rowFileVersion = 2                 // file format: never change
+	rowFileHeader  = 4                 // of version 2, 2 of version 1; file format: never change
+	rowFileColumn  = 14                // file format: never change
 
-	rowFileBlockBytes = 4 << 10
 	rowFileIndexBytes = 1 << 20 // of an index node: each index is one node, read at once
 )
 
-// appendRowColumns appends the pair that describes the images: columns of s, in the blocks.
-func appendRowColumns(dst []byte, s *schema.Schema, blocks []ColumnBlock) []byte {
+// A page has as many rows as have about pageBytes without packing, but at most mostPageRows. A
+// lookup reads and verifies the whole page, and 4 KiB take not much longer than 1 KiB.
+const (
+	mostPageRows = 128
+	pageBytes    = 8 << 10
+)
+
+// leastRowFile is the number of rows from which on schema.AutoRowFile writes a row file. The cblocks
+// of fewer rows are small.
+const leastRowFile = 16 << 10
+
+// appendRowColumns appends the pair that describes pages of rows: columns of s, in the blocks.
+func appendRowColumns(dst []byte, s *schema.Schema, blocks []ColumnBlock, rows int) []byte {
 	dst = append(dst, rowFileVersion, 0)
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(rows))
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(c.ID))
@@ -70,85 +88,269 @@ func blockOf(blocks []ColumnBlock, id schema.ColumnID) block.ID {
 	return 0
 }
 
-// parseRowColumns parses the pair that describes the images. The schema has only what matters for
-// them. Errors: ErrCorrupt; ErrUnsupported for a newer version.
-func parseRowColumns(value []byte) (columns []schema.Column, blocks []block.ID, err error) {
-	switch n := len(value) - rowFileHeader; {
+// rowColumns is the parsed pair that describes the pages.
+type rowColumns struct {
+	version byte
+	rows    int             // of a page
+	columns []schema.Column // only what matters for pages
+	blocks  []block.ID      // of the columns
+}
+
+// parseRowColumns parses the pair that describes the pages. Errors: ErrCorrupt; ErrUnsupported for a
+// newer version.
+func parseRowColumns(value []byte) (p rowColumns, err error) {
+	header := rowFileHeader
+	if len(value) > 0 && value[0] == rowFileImages {
+		header -= 2
+	}
+	switch n := len(value) - header; {
 	case n < 0 || n%rowFileColumn != 0 || n/rowFileColumn > schema.MaxColumns:
-		return nil, nil, fault.Corruptf("row file: pair %s of %d bytes", rowFilePair, len(value))
-	case value[0] != rowFileVersion || value[1] != 0:
-		return nil, nil, fault.Unsupportedf("row file: version %d, flags %#x", value[0], value[1])
+		return p, fault.Corruptf("row file: pair %s of %d bytes", rowFilePair, len(value))
+	case value[0] < rowFileImages || value[0] > rowFileVersion || value[1] != 0:
+		return p, fault.Unsupportedf("row file: version %d, flags %#x", value[0], value[1])
 	}
 	le := binary.LittleEndian
-	for b := value[rowFileHeader:]; len(b) > 0; b = b[rowFileColumn:] {
+	p.version, p.rows = value[0], 1
+	if p.version == rowFileVersion {
+		if p.rows = int(le.Uint16(value[2:])); p.rows < 1 || p.rows > rowpage.MaxRows {
+			return p, fault.Corruptf("row file: pages of %d rows", p.rows)
+		}
+	}
+	for b := value[header:]; len(b) > 0; b = b[rowFileColumn:] {
 		c := schema.Column{ID: schema.ColumnID(le.Uint32(b)), Type: schema.Type(b[4]), Nullable: b[5] == 1}
 		if !c.Type.Valid() || b[5] > 1 {
-			return nil, nil, fault.Corruptf("row file: column %d of type %d, nullable %d", c.ID, b[4], b[5])
+			return p, fault.Corruptf("row file: column %d of type %d, nullable %d", c.ID, b[4], b[5])
 		}
-		columns, blocks = append(columns, c), append(blocks, block.ID(le.Uint64(b[6:])))
+		p.columns, p.blocks = append(p.columns, c), append(p.blocks, block.ID(le.Uint64(b[6:])))
 	}
-	return columns, blocks, nil
+	return p, nil
 }
 
-// rowFileWriter writes a row file.
+// rowFileWriter writes a row file, or finds that it does not pay. Not safe for concurrent use.
 type rowFileWriter struct {
-	file   *cfile.Writer
-	format *change.RowFormat
-	images []byte
-	cells  []byte
-	ends   []int
-	vector batch.Vector
+	schema   *schema.Schema
+	blocks   []ColumnBlock
+	mode     schema.RowFile
+	pages    *rowpage.Builder
+	pageRows int // 0 before the first rows
+
+	file  *cfile.Writer // nil before create
+	early [][]byte      // cells of pages that wait for create
+	rows  int64         // in pages
+
+	// Of schema.AutoRowFile, the bytes of the columns that are in pages, with and without packing.
+	packed, plain int64
+
+	rest      []*batch.Vector // rows that are not in a page yet; their byte strings are in heap
+	heap      []byte
+	separator []byte // of the first of them
+	lastKey   []byte
+	cell      []byte
+	vector    batch.Vector
 }
 
-// newRowFile starts the row file of a rowset with columns in the given blocks.
-func newRowFile(c Creation, s *schema.Schema, f *change.RowFormat,
-	blocks []ColumnBlock) (output[*rowFileWriter], error) {
-	return newOutput(c, func(sink block.Sink) (*rowFileWriter, error) {
-		file, err := cfile.NewWriter(sink,
-			cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression,
-				BlockBytes: rowFileBlockBytes, IndexBlockBytes: rowFileIndexBytes, PositionalIndex: true,
-				Keyed: true, Exact: true})
-		if err != nil {
-			return nil, err
+// newRowFile begins a row file of a rowset with columns in the given blocks.
+func newRowFile(s *schema.Schema, blocks []ColumnBlock, mode schema.RowFile) *rowFileWriter {
+	w := &rowFileWriter{schema: s, blocks: blocks, mode: mode, vector: batch.Vector{Type: schema.Binary},
+		pages: rowpage.NewBuilder(rowpage.NewFormat(s.Columns), mode == schema.FullRowFile, s.Keys)}
+	for i := range s.Columns {
+		w.rest = append(w.rest, &batch.Vector{Type: s.Columns[i].Type})
+	}
+	return w
+}
+
+// wanted reports whether create is to be called.
+func (w *rowFileWriter) wanted() bool {
+	return w.file == nil && w.mode != schema.NoRowFile && w.rows > 0 &&
+		(w.mode == schema.FullRowFile || w.rows >= leastRowFile || rowpage.Eager.Load())
+}
+
+// create begins the file.
+func (w *rowFileWriter) create(sink block.Sink) error {
+	file, err := cfile.NewWriter(sink,
+		cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression,
+			BlockBytes: 1, IndexBlockBytes: rowFileIndexBytes, PositionalIndex: true,
+			Keyed: true, FullIndexKeys: true, Exact: true})
+	if err != nil {
+		return err
+	}
+	file.AddMetadata(rowFilePair, appendRowColumns(nil, w.schema, w.blocks, w.pageRows))
+	w.file = file
+	for _, cell := range w.early {
+		if err := w.write(cell); err != nil {
+			return err
 		}
-		file.AddMetadata(rowFilePair, appendRowColumns(nil, s, blocks))
-		return &rowFileWriter{file: file, format: f, vector: batch.Vector{Type: schema.Binary}}, nil
-	})
+	}
+	w.early = nil
+	return nil
 }
 
-// rowsAtOnce bounds the memory of append.
-const rowsAtOnce = 256
+// write appends the cell of a page to the file.
+func (w *rowFileWriter) write(cell []byte) error {
+	w.vector.Reset(1)
+	w.vector.Bytes[0] = cell
+	return w.file.Append(&w.vector)
+}
+
+// end makes the last page. Then the file is created if it is wanted, and finished.
+func (w *rowFileWriter) end() error {
+	if w.mode == schema.NoRowFile {
+		return nil
+	}
+	return w.flush()
+}
+
+// finish writes the end of the file.
+func (w *rowFileWriter) finish() error {
+	if words := w.pages.Words().Append(nil); len(words) > 0 {
+		w.file.AddMetadata(rowWordsPair, words)
+	}
+	return w.file.Finish()
+}
 
 // append adds rows. There is a vector for each column of the schema, in its order. Errors:
 // ErrSchema for vectors that the writers of the columns refuse too.
 func (w *rowFileWriter) append(keys [][]byte, vectors []*batch.Vector) error {
+	if w.mode == schema.NoRowFile {
+		return nil
+	}
 	for i, v := range vectors {
-		if err := w.check(&w.format.Schema().Columns[i], v); err != nil {
+		if err := w.check(&w.schema.Columns[i], v); err != nil {
 			return err
 		}
 	}
-	for from := 0; from < len(keys); from += rowsAtOnce {
-		to := min(from+rowsAtOnce, len(keys))
-		w.images, w.ends = w.format.AppendVectorRows(w.images[:0], w.ends[:0], vectors, from, to)
-		w.cells = w.cells[:0]
-		start := 0
-		for i, end := range w.ends {
-			w.cells = cfile.AppendKeyed(w.cells, keys[from+i], w.images[start:end])
-			start, w.ends[i] = end, len(w.cells)
+	if w.pageRows == 0 {
+		w.setPageRows(vectors)
+	}
+	for from := 0; from < len(keys); {
+		held := w.rest[0].Len
+		if held == 0 {
+			w.separator = append(w.separator[:0], separator(w.lastKey, keys[from])...)
 		}
-		w.vector.Reset(to - from)
-		start = 0
-		for i, end := range w.ends {
-			w.vector.Bytes[i], start = w.cells[start:end:end], end
+		to := min(from+w.pageRows-held, len(keys))
+		w.lastKey = append(w.lastKey[:0], keys[to-1]...)
+		var err error
+		if to-from == w.pageRows {
+			err = w.page(vectors, from, to)
+		} else if w.hold(vectors, from, to); held+to-from == w.pageRows {
+			err = w.flush()
 		}
-		if err := w.file.Append(&w.vector); err != nil {
+		if err != nil {
 			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// separator returns the shortest prefix of key that is after last, a key before it.
+func separator(last, key []byte) []byte {
+	n := 0
+	for n < len(last) && n < len(key) && last[n] == key[n] {
+		n++
+	}
+	return key[:min(n+1, len(key))]
+}
+
+// setPageRows decides how many rows a page has, by the first rows.
+func (w *rowFileWriter) setPageRows(vectors []*batch.Vector) {
+	n := min(vectors[0].Len, mostPageRows)
+	size := int(w.plainBytes(vectors, 0, n))
+	w.pageRows = mostPageRows
+	for w.pageRows > 1 && size*w.pageRows > pageBytes*n {
+		w.pageRows /= 2
+	}
+}
+
+// plainBytes returns the bytes of rows [from, to) without packing, of columns that may be in pages.
+func (w *rowFileWriter) plainBytes(vectors []*batch.Vector, from, to int) (n int64) {
+	for i, v := range vectors {
+		if width := v.Type.Width(); width > 0 {
+			n += int64(width * (to - from))
+		} else if w.pages.Wants(i) {
+			for k := from; k < to; k++ {
+				n += int64(min(len(v.Cell(k)), rowpage.MaxString))
+			}
+		}
+	}
+	return n
+}
+
+// hold copies rows, which are fewer than a page has.
+func (w *rowFileWriter) hold(vectors []*batch.Vector, from, to int) {
+	for i, v := range vectors {
+		rest := w.rest[i]
+		at := rest.Len
+		rest.AppendRun(v, from, to)
+		if v.Type.Width() > 0 {
+			continue
+		}
+		for k := at; k < rest.Len; k++ {
+			cell := rest.Bytes[k]
+			switch {
+			case cell == nil:
+			case !w.pages.Wants(i):
+				rest.Bytes[k] = []byte{}
+			default:
+				start := len(w.heap)
+				if i >= w.schema.Keys {
+					cell = cell[:min(len(cell), rowpage.MaxString+1)] // too long for a page, too
+				}
+				w.heap = append(w.heap, cell...)
+				rest.Bytes[k] = w.heap[start:len(w.heap):len(w.heap)]
+			}
+		}
+	}
+}
+
+// flush makes a page of the rows that are held.
+func (w *rowFileWriter) flush() error {
+	n := w.rest[0].Len
+	if n == 0 {
+		return nil
+	}
+	if err := w.page(w.rest, 0, n); err != nil {
+		return err
+	}
+	for _, v := range w.rest {
+		v.Reset(0)
+	}
+	w.heap = w.heap[:0]
+	return nil
+}
+
+// page adds a page.
+func (w *rowFileWriter) page(vectors []*batch.Vector, from, to int) error {
+	w.cell = cfile.AppendKeyed(w.cell[:0], w.separator, nil)
+	before := len(w.cell)
+	w.cell = w.pages.Append(w.cell, vectors, from, to)
+	w.rows += int64(to - from)
+	if w.file != nil {
+		return w.write(w.cell)
+	}
+	w.early = append(w.early, append([]byte(nil), w.cell...))
+	if w.mode == schema.AutoRowFile {
+		w.packed += int64(len(w.cell) - before)
+		w.plain += w.plainBytes(vectors, from, to)
+		if w.rows >= leastRowFile && !w.pays() {
+			w.mode, w.early = schema.NoRowFile, nil
 		}
 	}
 	return nil
 }
 
-// check returns an error for a vector from which no image can be made.
+// pays reports whether the file is worth its bytes.
+func (w *rowFileWriter) pays() bool {
+	in := 0
+	for i := range w.schema.Columns {
+		if w.pages.Wants(i) {
+			in++
+		}
+	}
+	return 2*in >= len(w.schema.Columns) && 2*w.packed <= w.plain || rowpage.Eager.Load()
+}
+
+// check returns an error for a vector that the writer of a column refuses too.
 func (w *rowFileWriter) check(c *schema.Column, v *batch.Vector) error {
 	err := v.Validate()
 	switch {

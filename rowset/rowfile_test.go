@@ -2,8 +2,10 @@ package rowset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,7 +20,9 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
@@ -30,28 +34,86 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// The examples above rowFilePair.
-func TestRowFileMatchesTheWorkedExamples(t *testing.T) {
+// The example above rowFilePair.
+func TestRowFileMatchesTheWorkedExample(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
-		{ID: 11, Name: "s", Type: schema.String}}, 1)
-	cell := cfile.AppendKeyed(nil, []byte{0x80, 0, 0, 7},
-		change.NewRowFormat(s).AppendRow(nil, [][]byte{{7, 0, 0, 0}, []byte("hi")}))
-	must.Equal(t, cell, unhex(t, "04 80 00 00 07 07 00 00 00 02 00 00 00 68 69"), "cell")
-	s = mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
 		{ID: 11, Name: "s", Type: schema.String, Nullable: true}}, 1)
-	pair := appendRowColumns(nil, s, []ColumnBlock{{ID: 10, Block: 1}, {ID: 11, Block: 2}})
-	must.Equal(t, pair, unhex(t, "01 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 "+
+	pair := appendRowColumns(nil, s, []ColumnBlock{{ID: 10, Block: 1}, {ID: 11, Block: 2}}, 128)
+	must.Equal(t, pair, unhex(t, "02 00 80 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 "+
 		"00 00 00 00"), "pair")
 }
 
 // stored writes the rows of w with a row file to a new disk.
 func (w *testRowSet) stored(t testing.TB, r *rand.Rand) *Metadata {
 	t.Helper()
-	w.disk = newDisk()
-	for {
-		if row := w.write(t, r, w.end); row.RowFile != 0 {
-			return row
+	w.disk, w.rowFile = newDisk(), schema.FullRowFile
+	return w.write(t, r, w.end)
+}
+
+// schema.AutoRowFile writes a row file for many rows of numbers and words, and none for few rows or
+// for long strings. The row file has the numbers and the words, and not the long strings.
+func TestRowFilesAreWrittenWhereTheyPay(t *testing.T) {
+	rowpage.Eager.Store(false)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "n", Type: schema.Int32},
+		{ID: 3, Name: "word", Type: schema.String}, {ID: 4, Name: "text", Type: schema.String}}, 1)
+	texts := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "a", Type: schema.String},
+		{ID: 3, Name: "b", Type: schema.String}}, 1)
+	for _, test := range []struct {
+		schema *schema.Schema
+		rows   int
+		want   bool
+	}{{s, leastRowFile - 1, false}, {s, leastRowFile, true}, {s, 3 * leastRowFile, true},
+		{texts, 2 * leastRowFile, false}} {
+		d := newDisk()
+		w := must.Get(NewWriter(d, test.schema, 1))(t)
+		w.AddRowFile(schema.AutoRowFile)
+		cellOf := func(col, row int) []byte {
+			switch c := &test.schema.Columns[col]; {
+			case c.Name == "word":
+				return []byte{'w', byte('a' + row%7)}
+			case c.Type == schema.String:
+				return fmt.Appendf(nil, "%d is a text of its own, %d", row, col)
+			default:
+				return binary.LittleEndian.AppendUint64(nil, uint64(2*row+col))[:c.Type.Width()]
+			}
 		}
+		encoder := keyenc.NewEncoder(test.schema)
+		for from := 0; from < test.rows; from += 1000 {
+			n := min(1000, test.rows-from)
+			rows := &change.Rows{Batch: batch.New(test.schema.Columns, n)}
+			for c, v := range rows.Batch.Columns {
+				for i := range n {
+					v.SetCell(i, cellOf(c, from+i))
+				}
+			}
+			rows.Keys = change.AppendVectorKeys(nil, encoder, rows.Batch.Columns, 0, n)
+			must.Do(t, w.Append(rows))
+		}
+		row := must.Get(w.Finish())(t)
+		if got := row.RowFile != 0; got != test.want || row.KeyDirectory != 0 {
+			t.Errorf("%d rows, %d columns: a row file of %d bytes, want %t", test.rows, len(test.schema.Columns),
+				row.RowFileBytes, test.want)
+		}
+		if row.RowFile == 0 {
+			continue
+		}
+		for col := range 3 { // of which the cells are in the row file
+			d.blocks[row.Columns[col].Block] = &block.Memory{}
+		}
+		set := must.Get(Open(test.schema, row, Options{Blocks: d, Cache: cache.New(1 << 16)}))(t)
+		for i := 0; i < test.rows; i += 997 {
+			key := encoder.AppendKey(nil, [][]byte{cellOf(0, i)})
+			cells, found, err := set.Get(bloom.MakeProbe(key), mvcc.Everything, allOf(test.schema), nil)
+			if err != nil || !found {
+				t.Fatalf("row %d: %t, %v", i, found, err)
+			}
+			for c := range cells {
+				if !bytes.Equal(cells[c], cellOf(c, i)) {
+					t.Fatalf("row %d: column %d is %q, want %q", i, c, cells[c], cellOf(c, i))
+				}
+			}
+		}
+		set.Unref()
 	}
 }
 
@@ -234,20 +296,25 @@ func TestCheckFilesComparesRowFiles(t *testing.T) {
 func (w *testRowSet) withRowFile(t *testing.T, row *Metadata, rows *change.Rows, e schema.Encoding) *Metadata {
 	t.Helper()
 	out, err := newOutput(w.disk, func(sink block.Sink) (*rowFileWriter, error) {
-		file, err := cfile.NewWriter(sink,
+		f := newRowFile(w.schema, row.Columns, schema.FullRowFile)
+		f.setPageRows(rows.Batch.Columns)
+		var err error
+		f.file, err = cfile.NewWriter(sink,
 			cfile.WriterOptions{Type: schema.Binary, Encoding: e, Compression: schema.NoCompression,
-				PositionalIndex: true, Keyed: true, Exact: true})
+				PositionalIndex: true, Keyed: true, FullIndexKeys: true, Exact: true})
 		if err == nil {
-			file.AddMetadata(rowFilePair, appendRowColumns(nil, w.schema, row.Columns))
+			f.file.AddMetadata(rowFilePair, appendRowColumns(nil, w.schema, row.Columns, f.pageRows))
 		}
-		return &rowFileWriter{file: file, format: change.NewRowFormat(w.schema),
-			vector: batch.Vector{Type: schema.Binary}}, err
+		return f, err
 	})
 	if err == nil {
 		err = out.w.append(rows.Keys, rows.Batch.Columns)
 	}
 	if err == nil {
-		err = out.w.file.Finish()
+		err = out.w.end()
+	}
+	if err == nil {
+		err = out.w.finish()
 	}
 	if err == nil {
 		err = w.disk.Finish(out.sink)
@@ -350,27 +417,18 @@ func TestCheckRowFileLeavesColumnsOut(t *testing.T) {
 func FuzzRowFilePair(f *testing.F) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
 		{ID: 2, Name: "s", Type: schema.String, Nullable: true}}, 1)
-	image := change.NewRowFormat(s).AppendRow(nil, [][]byte{{1, 2, 3, 4}, nil})
-	f.Add(appendRowColumns(nil, s, []ColumnBlock{{ID: 1, Block: 7}}), image)
-	f.Add([]byte{1, 0}, []byte{})
-	fuzztest.Run(f, func(t *testing.T, pair, image []byte) {
-		columns, blocks, err := parseRowColumns(pair)
+	f.Add(appendRowColumns(nil, s, []ColumnBlock{{ID: 1, Block: 7}}, 128))
+	f.Add([]byte{1, 0})
+	fuzztest.Run(f, func(t *testing.T, pair []byte) {
+		p, err := parseRowColumns(pair)
 		if err != nil {
 			if !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
 				t.Fatal(err)
 			}
 			return
 		}
-		if len(columns) != len(blocks) || len(columns) > schema.MaxColumns {
-			t.Fatalf("%d columns, %d blocks", len(columns), len(blocks))
-		}
-		format := change.NewRowFormat(&schema.Schema{Columns: columns})
-		if format.Check(image) != nil {
-			return
-		}
-		cells := format.AppendCells(nil, image)
-		if back := format.AppendRow(nil, cells); !bytes.Equal(back, image) {
-			t.Fatalf("image %x, its cells make %x", image, back)
+		if len(p.columns) != len(p.blocks) || len(p.columns) > schema.MaxColumns || p.rows < 1 {
+			t.Fatalf("%d columns, %d blocks, pages of %d rows", len(p.columns), len(p.blocks), p.rows)
 		}
 	})
 }

@@ -4,25 +4,105 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // rowFile is the open row file of a rowset. It is immutable.
 //
-// Its images have the columns that the table had when it was written. A column that was dropped
+// Its pages have the columns that the table had when it was written. A column that was dropped
 // since is ignored; a column that was added since, which no file of the rowset has, is the default.
 type rowFile struct {
-	file   *cfile.Reader
-	format *change.RowFormat // of the images in the file
-	// By index in the rowset's schema: the column of format, or −1 for the default. It is nil if
+	file     *cfile.Reader
+	pageRows int // of all pages but the last
+	columns  []schema.Column
+	images   *change.RowFormat // of a file of version 1, whose pages are images; else nil
+	pages    *rowpage.Format
+	words    rowpage.Words
+	// By index in the rowset's schema: the column of the file, or −1 for the default. It is nil if
 	// both have the same columns.
 	source []int
+}
+
+// storedPage is a page of a row file: a rowpage.Page, or the image of one row.
+type storedPage struct {
+	rowpage.Page
+	images *change.RowFormat // nil for a rowpage.Page
+	image  []byte
+	key    []byte // of the row of the image
+}
+
+// parse makes p the page in the value of cell number of the file. The key is the one of the cell.
+// The page has as many rows as the rowset of the given rows has there. Errors: ErrCorrupt.
+func (f *rowFile) parse(p *storedPage, number batch.Ordinal, key, value []byte, rows int64) error {
+	if p.images = f.images; p.images != nil {
+		p.key, p.image = key, value
+		return f.images.Check(value)
+	}
+	if err := f.pages.Parse(&p.Page, value, f.words); err != nil {
+		return err
+	}
+	if want := min(int64(f.pageRows), rows-int64(number)*int64(f.pageRows)); int64(p.Rows()) != want {
+		return fault.Corruptf("row page %d has %d rows, want %d", number, p.Rows(), want)
+	}
+	return nil
+}
+
+// rowCount returns the number of rows.
+func (p *storedPage) rowCount() int {
+	if p.images != nil {
+		return 1
+	}
+	return p.Rows()
+}
+
+// has reports whether the page has the cells of a column of the file.
+func (p *storedPage) has(col int) bool { return p.images != nil || p.Has(col) }
+
+// cell returns the cell of a column of the file, nil for NULL. It aliases dst, which is extended, or
+// the page.
+func (p *storedPage) cell(dst []byte, col, row int) (_, cell []byte, err error) {
+	if p.images != nil {
+		return dst, p.images.Cell(p.image, col), nil
+	}
+	return p.Cell(dst, col, row)
+}
+
+// gather sets cells [at, at+to−from) of v to rows [from, to) of a column of the file.
+func (p *storedPage) gather(v *batch.Vector, at, col, from, to int) error {
+	if p.images != nil {
+		if from < to {
+			v.SetCell(at, p.images.Cell(p.image, col))
+		}
+		return nil
+	}
+	return p.Gather(v, at, col, from, to)
+}
+
+// rowScratch is the memory of a read of one page.
+type rowScratch struct {
+	page  storedPage
+	bytes []byte
+	key   []byte
+	cells [][]byte
+}
+
+var rowScratches = sync.Pool{New: func() any { return new(rowScratch) }}
+
+// release keeps the memory for the next read, without references to the page.
+func (s *rowScratch) release() {
+	clear(s.cells)
+	s.page.key, s.page.image = nil, nil
+	rowScratches.Put(s)
 }
 
 // rowFile returns the open row file. Errors: ErrCorrupt if it does not fit the rowset's other
@@ -39,7 +119,7 @@ func (d *DiskRowSet) rowFile() (*rowFile, error) {
 			r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true, Limit: d.opts.Reads, Indexes: d.opts.Cache})
 			if err == nil {
 				var f *rowFile
-				if f, err = d.newRowFile(r); err == nil {
+				if f, err = d.openRowFile(r); err == nil {
 					return f, nil
 				}
 			}
@@ -65,63 +145,79 @@ func (d *DiskRowSet) openTail(id block.ID, n int64) (Block, error) {
 const maxRowFileTail = 1 << 20
 
 // rowFileTail returns about how many bytes at the end of the row file its value index takes, with
-// which a lookup reads nothing but the cblock of the row: an entry for each cblock, with the
-// beginning of a key, a pointer and an offset.
+// which a lookup reads nothing but the cblock of the row: an entry for each page, with the beginning
+// of a key, a pointer and an offset. Pages usually have a kilobyte or more.
 func (d *DiskRowSet) rowFileTail() int64 {
-	const entry, footer = 12, 1 << 10
+	const entry, footer, leastPage = 12, 1 << 10, 1 << 10
 	m := d.Metadata()
-	blocks := min(m.RowFileBytes/rowFileBlockBytes+1, m.Rows)
+	blocks := min(m.RowFileBytes/leastPage+1, m.Rows)
 	return min(blocks*int64(entry+max(len(m.MinKey), len(m.MaxKey)))+footer, m.RowFileBytes, maxRowFileTail)
 }
 
-// newRowFile compares a row file with the rowset.
-func (d *DiskRowSet) newRowFile(r *cfile.Reader) (*rowFile, error) {
+// openRowFile compares a row file with the rowset.
+func (d *DiskRowSet) openRowFile(r *cfile.Reader) (*rowFile, error) {
 	m, info := d.Metadata(), r.Info()
-	if !info.Keyed || !info.PositionalIndex || info.Encoding != schema.Plain || info.Rows != m.Rows {
-		return nil, fault.Corruptf("has type %s, encoding %s, keys %t, %d rows, want %d", info.Type, info.Encoding,
-			info.Keyed, info.Rows, m.Rows)
-	}
 	pair, _ := r.Metadata(rowFilePair)
-	columns, blocks, err := parseRowColumns(pair)
+	p, err := parseRowColumns(pair)
 	if err != nil {
 		return nil, err
 	}
-	f := &rowFile{file: r, format: change.NewRowFormat(&schema.Schema{Columns: columns}),
-		source: make([]int, len(d.columns))}
-	same := len(columns) == len(d.columns)
-	index := make(map[schema.ColumnID]int, len(columns))
-	for i := range columns {
-		if _, twice := index[columns[i].ID]; twice {
-			return nil, fault.Corruptf("has column %d twice", columns[i].ID)
+	if want := (m.Rows + int64(p.rows) - 1) / int64(p.rows); !info.Keyed || !info.PositionalIndex ||
+		info.Encoding != schema.Plain || info.Rows != want {
+		return nil, fault.Corruptf("has type %s, encoding %s, keys %t, %d pages, want %d", info.Type, info.Encoding,
+			info.Keyed, info.Rows, want)
+	}
+	f := &rowFile{file: r, pageRows: p.rows, columns: p.columns, source: make([]int, len(d.columns))}
+	if err := d.match(f, &p); err != nil {
+		return nil, err
+	}
+	if p.version == rowFileImages {
+		f.images = change.NewRowFormat(&schema.Schema{Columns: p.columns})
+		return f, nil
+	}
+	f.pages = rowpage.NewFormat(p.columns)
+	words, _ := r.Metadata(rowWordsPair)
+	f.words, err = rowpage.ParseWords(words, len(p.columns))
+	return f, err
+}
+
+// match sets f.source.
+func (d *DiskRowSet) match(f *rowFile, p *rowColumns) error {
+	same := len(p.columns) == len(d.columns)
+	index := make(map[schema.ColumnID]int, len(p.columns))
+	for i := range p.columns {
+		c := &p.columns[i]
+		if _, twice := index[c.ID]; twice {
+			return fault.Corruptf("has column %d twice", c.ID)
 		}
-		index[columns[i].ID] = i
-		if columns[i].Type == schema.Array && d.Schema.IndexID(columns[i].ID) < 0 {
-			columns[i].Type = schema.Binary // of a dropped column; nothing has the type of the elements
+		index[c.ID] = i
+		if c.Type == schema.Array && d.Schema.IndexID(c.ID) < 0 {
+			c.Type = schema.Binary // of a dropped column; nothing has the type of the elements
 		}
 	}
 	for i := range d.columns {
 		c, at, has := &d.Schema.Columns[i], -1, block.ID(0)
 		if k, ok := index[c.ID]; ok {
-			if at, has = k, blocks[k]; columns[k].Type != c.Type || columns[k].Nullable != c.Nullable {
-				return nil, fault.Corruptf("has column %q with type %s, nullable %t", c.Name,
-					columns[k].Type, columns[k].Nullable)
+			if at, has = k, p.blocks[k]; p.columns[k].Type != c.Type || p.columns[k].Nullable != c.Nullable {
+				return fault.Corruptf("has column %q with type %s, nullable %t", c.Name,
+					p.columns[k].Type, p.columns[k].Nullable)
 			}
-			columns[k].Element = c.Element
+			p.columns[k].Element = c.Element
 		}
-		if has != d.columns[i].block {
-			return nil, fault.Corruptf("repeats block %d of column %q, the rowset has block %d",
+		if has != d.columns[i].block || at < 0 && i < d.Schema.Keys {
+			return fault.Corruptf("repeats block %d of column %q, the rowset has block %d",
 				has, c.Name, d.columns[i].block)
 		}
 		f.source[i], same = at, same && at == i
 	}
 	if same {
-		f.source, f.format = nil, d.rowFormat
+		f.source = nil
 	}
-	return f, nil
+	return nil
 }
 
-// column returns the column of the images that is column col of the rowset's schema; −1: there is
-// none.
+// column returns the column of the file that is column col of the rowset's schema, or −1 if the file
+// does not have the column.
 func (f *rowFile) column(col int) int {
 	if f.source == nil {
 		return col
@@ -148,30 +244,36 @@ func (d *DiskRowSet) openStored() *rowFile {
 	return f
 }
 
-// StoredCells returns the base cells of a row from the row file, by index in the schema; nil if the
-// rowset has no row file that can be opened. Errors: ErrCorrupt.
-func (d *DiskRowSet) StoredCells(row batch.Ordinal) ([][]byte, error) {
+// StoredCells returns the base cells of a row from the row file, by index in the schema, and which
+// of them the file has; nil if the rowset has no row file that can be opened. Errors: ErrCorrupt.
+func (d *DiskRowSet) StoredCells(row batch.Ordinal) (cells [][]byte, has []bool, err error) {
 	f := d.openStored()
 	if f == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	cell, err := f.file.Cell(row)
+	number := row / batch.Ordinal(f.pageRows)
+	cell, err := f.file.Cell(number)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	key, image, err := cfile.SplitKeyed(cell)
+	key, value, err := cfile.SplitKeyed(cell)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	b, err := d.makeBaseRow(f, row, key, image)
+	s := rowScratches.Get().(*rowScratch)
+	defer s.release()
+	if err := f.parse(&s.page, number, key, value, d.Metadata().Rows); err != nil {
+		return nil, nil, err
+	}
+	image, missing, err := d.imageOf(f, s, int(row%batch.Ordinal(f.pageRows)), nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	cells := make([][]byte, len(d.columns))
+	cells, has = make([][]byte, len(d.columns)), make([]bool, len(d.columns))
 	for c := range cells {
-		cells[c] = b.rowFormat.Cell(b.image, c)
+		cells[c], has[c] = d.rowFormat.Cell(image, c), missing == nil || !missing[c]
 	}
-	return cells, nil
+	return cells, has, nil
 }
 
 // noteDamage notes that the row file is damaged, if err says so, and reports it once.
@@ -200,48 +302,127 @@ type Near struct {
 // maxNear bounds how many further keys a read looks for. More rows than that do not fit in a read.
 const maxNear = 1 << 10
 
-// findStored returns the row with an encoded key, or nil if the key is absent. It reads at most one
-// cblock, or, if near is not nil, one run of them.
-func (d *DiskRowSet) findStored(f *rowFile, key []byte, near *Near) (b *baseRow, err error) {
-	visit := func(row batch.Ordinal, image []byte) error {
-		b, err = d.makeBaseRow(f, row, key, image)
-		return err
+// findStored looks up a key in the row file. It reads at most one cblock, or, if near is not nil,
+// one run of them.
+func (l *lookup) findStored(d *DiskRowSet, f *rowFile, p bloom.Probe) (found bool, err error) {
+	visit := func(number batch.Ordinal, at, value []byte) error {
+		s := rowScratches.Get().(*rowScratch)
+		defer s.release()
+		err := f.parse(&s.page, number, at, value, d.Metadata().Rows)
+		i := 0
+		if err == nil {
+			i, found, err = d.searchPage(f, s, p.Key)
+		}
+		if err != nil {
+			return fmt.Errorf("rowset %d: page %d of the row file: %w", d.Metadata().ID, number, err)
+		}
+		if !found {
+			return nil
+		}
+		l.row = number*batch.Ordinal(f.pageRows) + batch.Ordinal(i)
+		if !l.base {
+			return nil
+		}
+		all, missing, err := d.imageOf(f, s, i, p.Key)
+		if err != nil {
+			return fmt.Errorf("rowset %d: row %d of the row file: %w", d.Metadata().ID, l.row, err)
+		}
+		n := len(p.Key)
+		l.image, l.missing = all[n:], missing
+		if missing == nil {
+			d.keepBaseRow(p, &baseRow{rowFormat: d.rowFormat, row: l.row, key: all[:n:n], image: all[n:]})
+		}
+		return nil
 	}
-	if near != nil {
-		err = f.file.VisitNear(&near.run, key, near.Next[:min(len(near.Next), maxNear)], visit)
+	if near := l.near; near != nil {
+		err = f.file.VisitNear(&near.run, p.Key, near.Next[:min(len(near.Next), maxNear)], visit)
 	} else {
-		err = f.file.VisitKey(key, visit)
+		err = f.file.VisitFloor(p.Key, visit)
 	}
-	return b, err
+	return found, err
 }
 
-// makeBaseRow returns a copy of a row in the format of the rowset's schema.
-func (d *DiskRowSet) makeBaseRow(f *rowFile, row batch.Ordinal, key, image []byte) (*baseRow, error) {
-	if err := f.format.Check(image); err != nil {
-		return nil, fmt.Errorf("rowset %d: row %d of the row file: %w", d.Metadata().ID, row, err)
+// searchPage finds the row of a page with an encoded key.
+func (d *DiskRowSet) searchPage(f *rowFile, s *rowScratch, key []byte) (row int, found bool, err error) {
+	if s.page.images != nil {
+		return 0, bytes.Equal(s.page.key, key), nil
 	}
-	n := len(key)
-	var all []byte
-	if f.source == nil {
-		all = make([]byte, n+len(image))
-		copy(all[copy(all, key):], image)
-	} else {
-		all = d.rowFormat.AppendRow(bytes.Clone(key), d.convert(f, image, make([][]byte, 0, len(f.source))))
-	}
-	return &baseRow{rowFormat: d.rowFormat, row: row, key: all[:n:n], image: all[n:]}, nil
-}
-
-// convert appends the cells of an image in the order of the rowset's schema. They alias the image.
-func (d *DiskRowSet) convert(f *rowFile, image []byte, dst [][]byte) [][]byte {
-	for col, at := range f.source {
-		if at < 0 {
-			dst = append(dst, d.Schema.Columns[col].ReadDefault)
-		} else {
-			dst = append(dst, f.format.Cell(image, at))
+	lo, hi := 0, s.page.Rows() // the key is in [lo, hi), if anywhere
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if s.key, err = d.pageKey(f, s, mid); err != nil {
+			return 0, false, err
+		}
+		switch c := bytes.Compare(s.key, key); {
+		case c == 0:
+			return mid, true, nil
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
 		}
 	}
-	return dst
+	return 0, false, nil
 }
+
+// pageKey returns the encoded key of a row of a page, in s.key.
+func (d *DiskRowSet) pageKey(f *rowFile, s *rowScratch, row int) (key []byte, err error) {
+	key = s.key[:0]
+	for col := range d.Schema.Keys {
+		at := f.column(col)
+		if !s.page.Has(at) {
+			return key, fault.Corruptf("key column %d is not in the page", col)
+		}
+		var cell []byte
+		if s.bytes, cell, err = s.page.Cell(s.bytes[:0], at, row); err == nil && cell == nil {
+			err = fault.Corruptf("key column %d is NULL", col)
+		}
+		if err != nil {
+			return key, err
+		}
+		key = d.encoder.AppendCell(key, col, cell)
+	}
+	return key, nil
+}
+
+// imageOf returns key and the image of a row of a page in the format of the rowset's schema, in one
+// allocation. The image has zeros or empty byte strings in missing columns; missing is nil if there
+// are none.
+func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte) (all []byte, missing []bool, err error) {
+	s.cells, s.bytes = s.cells[:0], slices.Grow(s.bytes[:0], 16*len(d.columns))
+	size := len(key)
+	for col := range d.columns {
+		c := &d.Schema.Columns[col]
+		var cell []byte
+		switch at := f.column(col); {
+		case at < 0:
+			cell = c.ReadDefault
+		case !s.page.has(at):
+			if missing == nil {
+				missing = make([]bool, len(d.columns))
+			}
+			missing[col], cell = true, zeroCell[:c.Type.Width()]
+		default:
+			if s.bytes, cell, err = s.page.cell(s.bytes, at, row); err != nil {
+				return nil, nil, err
+			}
+			if cell == nil && !c.Nullable {
+				return nil, nil, fault.Corruptf("column %q is NULL", c.Name)
+			}
+			if c.Type == schema.Array && cell != nil {
+				if err := schema.CheckArray(c.Element, cell); err != nil {
+					return nil, nil, err
+				}
+			}
+		}
+		s.cells = append(s.cells, cell)
+		size += len(cell) + 4
+	}
+	all = append(make([]byte, 0, size+len(d.columns)/8+1), key...)
+	return d.rowFormat.AppendRow(all, s.cells), missing, nil
+}
+
+var zeroCell [16]byte
 
 // CheckRowFile verifies the row file, unless the rowset has none, and compares each of its rows
 // with the columns. It does not report damage of the columns, which CheckFiles finds.
@@ -284,43 +465,60 @@ type rowComparison struct {
 	from    batch.Ordinal
 	n       int
 	keys    [][]byte
-	cells   [][]byte
-	row     []byte
+	scratch rowScratch
 }
 
-// block compares the rows of a cblock, which follow the rows of the last call.
+// block compares the pages of a cblock, which follow the pages of the last call.
 func (c *rowComparison) block(first batch.Ordinal, cells cfile.Cells) error {
 	for i := range cells.Len() {
-		row := first + batch.Ordinal(i)
-		for int(row-c.from) >= c.n {
-			if c.vectors, c.from, c.n, c.columns = c.base.Next(); c.columns != nil {
-				return c.columns
-			}
-			if c.n == 0 {
-				return fault.Corruptf("row %d: the columns end at row %d", row, c.from)
-			}
-			c.keys = change.AppendVectorKeys(c.keys[:0], c.d.encoder, c.vectors, 0, c.n)
-		}
+		number := first + batch.Ordinal(i)
 		cell, err := cells.Cell(i)
 		if err != nil {
 			return err
 		}
-		key, image, err := cfile.SplitKeyed(cell)
+		at, value, err := cfile.SplitKeyed(cell)
+		if err == nil {
+			err = c.f.parse(&c.scratch.page, number, at, value, c.d.Metadata().Rows)
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("rowset %d: page %d of the row file: %w", c.d.Metadata().ID, number, err)
 		}
-		b, err := c.d.makeBaseRow(c.f, row, key, image)
-		if err != nil {
-			return err
+		for k := range c.scratch.page.rowCount() {
+			if err := c.row(number*batch.Ordinal(c.f.pageRows)+batch.Ordinal(k), k, at); err != nil {
+				return err
+			}
 		}
-		c.cells = c.cells[:0]
-		for _, v := range c.vectors {
-			c.cells = append(c.cells, v.Cell(int(row-c.from)))
+	}
+	return nil
+}
+
+// row compares row k of the current page, whose separator is at.
+func (c *rowComparison) row(row batch.Ordinal, k int, at []byte) (err error) {
+	for int(row-c.from) >= c.n {
+		if c.vectors, c.from, c.n, c.columns = c.base.Next(); c.columns != nil {
+			return c.columns
 		}
-		c.row = c.d.rowFormat.AppendRow(c.row[:0], c.cells)
-		if !bytes.Equal(b.key, c.keys[row-c.from]) || !bytes.Equal(b.image, c.row) {
-			return fault.Corruptf("rowset %d: row %d of the row file differs from the columns", c.d.Metadata().ID, row)
+		if c.n == 0 {
+			return fault.Corruptf("row %d: the columns end at row %d", row, c.from)
 		}
+		c.keys = change.AppendVectorKeys(c.keys[:0], c.d.encoder, c.vectors, 0, c.n)
+	}
+	d, s, i := c.d, &c.scratch, int(row-c.from)
+	same := k > 0 || bytes.Compare(at, c.keys[i]) <= 0
+	for col, v := range c.vectors {
+		from := c.f.column(col)
+		if from < 0 || !s.page.has(from) {
+			continue
+		}
+		var cell []byte
+		if s.bytes, cell, err = s.page.cell(s.bytes[:0], from, k); err != nil {
+			return fmt.Errorf("rowset %d: row %d of the row file: %w", d.Metadata().ID, row, err)
+		}
+		want := v.Cell(i)
+		same = same && (cell == nil) == (want == nil) && bytes.Equal(cell, want)
+	}
+	if !same {
+		return fault.Corruptf("rowset %d: row %d of the row file differs from the columns", d.Metadata().ID, row)
 	}
 	return nil
 }

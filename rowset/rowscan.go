@@ -21,20 +21,28 @@ type storedRows struct {
 	reader cfile.ColumnReader
 	open   bool // reader reads the row file
 	cells  batch.Vector
-	images [][]byte
+	pages  []storedPage
 }
 
 // release keeps memory for the next iterator.
 func (s *storedRows) release() {
 	s.reader.Reset(nil)
 	s.cells.Drop(maxKeptVector)
-	clear(s.images)
-	s.open, s.images = false, s.images[:0]
+	for i := range s.pages {
+		s.pages[i].key, s.pages[i].image = nil, nil
+	}
+	if cap(s.pages) > maxKeptPages {
+		s.pages = nil
+	}
+	s.open, s.pages = false, s.pages[:0]
 }
 
+// maxKeptPages is the number of parsed pages whose memory is kept.
+const maxKeptPages = 4
+
 // loadStored loads the columns of rows [from, from+n) that are not loaded yet, and that the window
-// returns, from the row file. It does nothing if that is not faster, or if the row file cannot be
-// read.
+// returns, from the row file, as far as its pages have them. It does nothing if that is not faster,
+// or if the row file cannot be read.
 func (it *Iterator) loadStored(from batch.Ordinal, n int) {
 	if it.d.Metadata().RowFile == 0 || n > maxStoredRows || it.counting != nil || it.keepsColumns() {
 		return
@@ -54,18 +62,57 @@ func (it *Iterator) loadStored(from batch.Ordinal, n int) {
 		return
 	}
 	for _, col := range it.cold {
-		c, v := &it.d.Schema.Columns[col], &it.column(col).vector
-		if at := f.column(col); at < 0 {
-			v.Type = c.Type
-			v.Fill(n, c.ReadDefault)
-		} else {
-			f.format.Gather(it.stored.images, at, v)
+		loaded, err := it.gatherStored(f, col, from, n)
+		if err != nil {
+			it.d.noteDamage(fmt.Errorf("rowset %d: row %d of the row file: %w", it.d.Metadata().ID, from, err))
+			return
 		}
-		if it.window.Touches(c.ID) {
-			it.window.ApplyColumn(c.ID, v)
+		if !loaded {
+			continue
+		}
+		if id := it.d.Schema.Columns[col].ID; it.window.Touches(id) {
+			it.window.ApplyColumn(id, &it.column(col).vector)
 		}
 		it.column(col).loaded = true
 	}
+}
+
+// gatherStored sets the vector of a column to rows [from, from+n) of the pages; ok is false if one of
+// the pages lacks the column.
+func (it *Iterator) gatherStored(f *rowFile, col int, from batch.Ordinal, n int) (ok bool, err error) {
+	c, v := &it.d.Schema.Columns[col], &it.column(col).vector
+	v.Type = c.Type
+	at := f.column(col)
+	if at < 0 {
+		v.Fill(n, c.ReadDefault)
+		return true, nil
+	}
+	for i := range it.stored.pages {
+		if !it.stored.pages[i].has(at) {
+			return false, nil
+		}
+	}
+	v.Reset(n)
+	skip, done := int(from)%f.pageRows, 0
+	for i := range it.stored.pages {
+		p := &it.stored.pages[i]
+		to := min(p.rowCount(), skip+n-done)
+		if err := p.gather(v, done, at, skip, to); err != nil {
+			return false, err
+		}
+		done, skip = done+to-skip, 0
+	}
+	if v.Present != nil && !c.Nullable {
+		return false, fault.Corruptf("column %q has NULL", c.Name)
+	}
+	for i := 0; c.Type == schema.Array && i < n; i++ {
+		if cell := v.Cell(i); cell != nil {
+			if err := schema.CheckArray(c.Element, cell); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
 }
 
 // keepsColumns reports whether columns that are read now will probably stay in the cache.
@@ -74,34 +121,35 @@ func (it *Iterator) keepsColumns() bool {
 	return c != nil && !c.Full() && it.req.TableBytes() <= c.Limit()
 }
 
-// readStored reads the images of rows [from, from+n) of the row file.
+// readStored reads the pages of rows [from, from+n) of the row file.
 func (it *Iterator) readStored(f *rowFile, from batch.Ordinal, n int) error {
 	s := &it.stored
 	if !s.open {
 		s.reader.Reset(f.file)
 		s.cells.Type, s.open = schema.Binary, true
 	}
-	if err := s.reader.Expect(from, n); err != nil {
+	first := from / batch.Ordinal(f.pageRows)
+	count := int((from+batch.Ordinal(n)-1)/batch.Ordinal(f.pageRows)-first) + 1
+	if err := s.reader.Expect(first, count); err != nil {
 		return err
 	}
-	got, err := s.reader.ReadVector(from, n, &s.cells)
+	got, err := s.reader.ReadVector(first, count, &s.cells)
 	if err != nil {
 		return err
 	}
-	if got != n {
-		return fault.Corruptf("rowset %d: rows [%d,%d) of the row file: only %d can be read",
-			it.d.Metadata().ID, from, int(from)+n, got)
+	if got != count {
+		return fault.Corruptf("rowset %d: rows [%d,%d) of the row file: only %d of %d pages can be read",
+			it.d.Metadata().ID, from, int(from)+n, got, count)
 	}
-	s.images = s.images[:0]
-	for i := range n {
-		_, image, err := cfile.SplitKeyed(s.cells.Bytes[i])
+	s.pages = slices.Grow(s.pages[:0], count)[:count]
+	for i := range count {
+		key, value, err := cfile.SplitKeyed(s.cells.Bytes[i])
 		if err == nil {
-			err = f.format.Check(image)
+			err = f.parse(&s.pages[i], first+batch.Ordinal(i), key, value, it.d.Metadata().Rows)
 		}
 		if err != nil {
-			return fmt.Errorf("rowset %d: row %d of the row file: %w", it.d.Metadata().ID, int(from)+i, err)
+			return fmt.Errorf("rowset %d: page %d of the row file: %w", it.d.Metadata().ID, int(first)+i, err)
 		}
-		s.images = append(s.images, image)
 	}
 	return nil
 }

@@ -466,10 +466,10 @@ func (d *DiskRowSet) GetNear(
 	if err := d.Tracker().RowAt(l.row, snap, &state); err != nil || state.Deleted {
 		return dst, false, err
 	}
-	if cells, err = d.appendCells(dst, l.row, l.image, &state, cols); err != nil {
+	if cells, err = d.appendCells(dst, &l, &state, cols); err != nil {
 		return dst, false, err
 	}
-	if l.image == nil && !state.Changed() && d.isWhole(cols) {
+	if (l.image == nil || l.missing != nil) && !state.Changed() && d.isWhole(cols) {
 		d.keepRow(p, l.row, cells[len(dst):])
 	}
 	return cells, true, nil
@@ -487,21 +487,21 @@ func (d *DiskRowSet) Has(p bloom.Probe, snap mvcc.Snapshot) (bool, error) {
 	return err == nil && !state.Deleted, err
 }
 
-// appendCells appends cells of a row: from its changes, from image, or, if image is nil, from the
-// files.
+// appendCells appends cells of the row of a lookup: from its changes, from the image of the lookup, or
+// from the files of the columns that the image lacks.
 func (d *DiskRowSet) appendCells(
-	dst [][]byte, row batch.Ordinal, image []byte, state *delta.RowState, cols []int,
+	dst [][]byte, l *lookup, state *delta.RowState, cols []int,
 ) ([][]byte, error) {
 	dst = slices.Grow(dst, len(cols))
 	before := len(dst)
 	var cold []int
 	for i, col := range cols {
 		cell, ok := state.Cell(d.Schema.Columns[col].ID)
-		if !ok && image != nil {
-			cell = d.rowFormat.Cell(image, col)
+		if !ok && l.image != nil && (l.missing == nil || !l.missing[col]) {
+			cell = d.rowFormat.Cell(l.image, col)
 		} else if !ok {
 			var err error
-			if cell, ok, err = d.cachedCell(row, col); err != nil {
+			if cell, ok, err = d.cachedCell(l.row, col); err != nil {
 				return nil, err
 			}
 			if !ok {
@@ -511,7 +511,7 @@ func (d *DiskRowSet) appendCells(
 		dst = append(dst, cell)
 	}
 	if cold != nil {
-		cells, err := d.readCold(row, cols, cold) // not into dst, which may be on the stack
+		cells, err := d.readCold(l.row, cols, cold) // not into dst, which may be on the stack
 		if err != nil {
 			return nil, err
 		}

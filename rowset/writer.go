@@ -50,7 +50,7 @@ type Writer struct {
 	index   output[*cfile.Writer]  // compound keys only
 	undo    output[*delta.Writer]  // created by the first undo
 	redo    output[*delta.Writer]  // created by the first redo
-	rows    output[*rowFileWriter] // see AddRowFile
+	rows    output[*rowFileWriter] // see AddRowFile; w is nil before, sink is nil until the file is created
 	parts   parts
 
 	// The key directory is made at the end, when the number of rows is known.
@@ -114,14 +114,36 @@ func newWriter(c Creation, s *schema.Schema, id uint64, words *Dictionaries) (*W
 	return w, nil
 }
 
-// AddRowFile makes w also write a row file and a key directory. It is called before the first
-// Append.
-func (w *Writer) AddRowFile() (err error) {
-	if w.rows, err = newRowFile(w.creation, w.schema, change.NewRowFormat(w.schema), w.row.Columns); err == nil {
+// AddRowFile makes w also write a row file, as the mode says. It is called before the first Append.
+func (w *Writer) AddRowFile(mode schema.RowFile) {
+	w.rows.w = newRowFile(w.schema, w.row.Columns, mode)
+}
+
+// createRowFile creates the row file if it is time.
+func (w *Writer) createRowFile() (err error) {
+	if err = createRowFile(w.creation, &w.rows); err == nil && w.rows.sink != nil {
 		w.row.RowFile = w.rows.sink.ID()
 	}
 	return err
 }
+
+// createRowFile creates the block of a row file if it is time, unless w is nil.
+func createRowFile(c Creation, o *output[*rowFileWriter]) error {
+	if o.w == nil || !o.w.wanted() {
+		return nil
+	}
+	p, err := newOutput(c, func(sink block.Sink) (*rowFileWriter, error) { return o.w, o.w.create(sink) })
+	if err == nil {
+		*o = p
+	}
+	return err
+}
+
+// NeedsCells reports whether AppendStored needs the cells of rows, for the row file.
+func (w *Writer) NeedsCells() bool { return w.rows.w != nil && w.rows.w.mode != schema.NoRowFile }
+
+// hasDirectory reports whether w writes a key directory.
+func (w *Writer) hasDirectory() bool { return w.rows.w != nil && w.rows.w.mode == schema.FullRowFile }
 
 func newOutput[W any](c Creation, make func(block.Sink) (W, error)) (output[W], error) {
 	sink, err := c.Create()
@@ -141,7 +163,7 @@ func (w *Writer) Bytes() int64 {
 	for _, s := range w.sinks() {
 		n += s.Size()
 	}
-	if w.rows.sink != nil {
+	if w.hasDirectory() {
 		n += keydir.Size(w.row.Rows)
 	}
 	return n
@@ -184,6 +206,9 @@ func (w *Writer) append(rows *change.Rows, stored *StoredRows, undos []change.De
 	if err := w.createDeltas(undos, rows.Redo); err != nil {
 		return err
 	}
+	if err := w.createRowFile(); err != nil {
+		return err
+	}
 	err := w.parts.run(func(i int) error {
 		if i < len(w.columns) {
 			return w.appendCells(i, rows, stored)
@@ -221,12 +246,12 @@ func (w *Writer) appendPart(i int, rows *change.Rows, undos []change.Delta, firs
 	case indexPart:
 		return w.appendIndex(rows.Keys)
 	case rowFilePart:
-		if w.rows.sink == nil {
+		if !w.NeedsCells() {
 			return nil
 		}
 		return w.rows.w.append(rows.Keys, rows.Batch.Columns)
 	case directoryPart:
-		if w.rows.sink == nil {
+		if !w.hasDirectory() {
 			return nil
 		}
 		for _, key := range rows.Keys {
@@ -260,7 +285,7 @@ func (w *Writer) finishPart(i int) (err error) {
 		return err
 	case rowFilePart:
 		if w.rows.sink != nil {
-			err = w.rows.w.file.Finish()
+			err = w.rows.w.finish()
 		}
 		return err
 	case directoryPart:
@@ -380,6 +405,14 @@ func (w *Writer) Finish() (*Metadata, error) {
 		return nil, errors.New("rowset: finished without rows")
 	}
 	w.row.MaxKey = bytes.Clone(w.lastKey)
+	if w.rows.w != nil {
+		if err := w.rows.w.end(); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.createRowFile(); err != nil {
+		return nil, err
+	}
 	bounds := w.index.w
 	if w.schema.SingleKey() {
 		bounds = w.columns[0].w

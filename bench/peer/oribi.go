@@ -27,9 +27,9 @@ const smallBlock = 4 << 10
 
 // OribiRows is the engine with row files: a read by key reads one piece of one file.
 var OribiRows = Driver{Name: "oribi-rows", Ours: true, Can: Sorted | Point | KV,
-	Lineitem: func(dir string) (Lineitem, error) { return openOribi(dir, oribi.RowFile(true)) },
+	Lineitem: func(dir string) (Lineitem, error) { return openOribi(dir, oribi.RowFile(schema.FullRowFile)) },
 	Records: func(dir string, sync bool) (Records, error) {
-		return openOribiRecords(dir, sync, 0, oribi.RowFile(true))
+		return openOribiRecords(dir, sync, 0, oribi.RowFile(schema.FullRowFile))
 	}}
 
 // OribiTwo is the engine with queries in two goroutines.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	oribikv "github.com/oribi-db/oribi/kv"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // OribiKV is package kv with its defaults and one bucket.
@@ -14,7 +15,7 @@ var OribiKV = ours(kvDriver("oribi-kv", Pairs|Shared, openOribiKV))
 
 // OribiKVRows is package kv with a bucket that has row files.
 var OribiKVRows = ours(kvDriver("oribi-kv-rows", Pairs|Shared, func(dir string, sync bool) (kv, error) {
-	return openOribiBucket(dir, sync, oribi.RowFile(true))
+	return openOribiBucket(dir, sync, oribi.RowFile(schema.FullRowFile))
 }))
 
 // ours returns the driver of a package of the engine, which stores pairs only.

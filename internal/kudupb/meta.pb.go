@@ -40,9 +40,10 @@ type TableRow struct {
 	Number           uint32                 `protobuf:"varint,11,opt,name=number,proto3" json:"number,omitempty"`                                                // of the table within the store, part of its rowsets' keys
 	Comment          string                 `protobuf:"bytes,12,opt,name=comment,proto3" json:"comment,omitempty"`
 	AutoIncrement    int64                  `protobuf:"varint,13,opt,name=auto_increment,json=autoIncrement,proto3" json:"auto_increment,omitempty"` // the highest value that inserts up to flushed_lsn, and ingests, have in that column
-	RowFile          bool                   `protobuf:"varint,14,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                   // new rowsets get a row file
+	RowFile          bool                   `protobuf:"varint,14,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                   // new rowsets get a row file with all columns
 	Forms            []*ColumnForm          `protobuf:"bytes,15,rep,name=forms,proto3" json:"forms,omitempty"`                                       // columns with a compression that Kudu does not have
 	Expiry           []*ExpiryRow           `protobuf:"bytes,16,rep,name=expiry,proto3" json:"expiry,omitempty"`                                     // ascending in time; without any, rows do not expire
+	NoRowFile        bool                   `protobuf:"varint,17,opt,name=no_row_file,json=noRowFile,proto3" json:"no_row_file,omitempty"`           // new rowsets get no row file; neither this nor row_file: they decide
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -187,6 +188,13 @@ func (x *TableRow) GetExpiry() []*ExpiryRow {
 		return x.Expiry
 	}
 	return nil
+}
+
+func (x *TableRow) GetNoRowFile() bool {
+	if x != nil {
+		return x.NoRowFile
+	}
+	return false
 }
 
 // ExpiryRow says when rows expire, as of the timestamps from its own to that of the next one.
@@ -587,7 +595,7 @@ var File_oribi_store_meta_proto protoreflect.FileDescriptor
 
 const file_oribi_store_meta_proto_rawDesc = "" +
 	"\n" +
-	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xcf\x04\n" +
+	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xef\x04\n" +
 	"\bTableRow\x121\n" +
 	"\x06schema\x18\x01 \x01(\v2\x14.oribi.kudu.SchemaPBH\x00R\x06schema\x88\x01\x01\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -606,7 +614,8 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\x0eauto_increment\x18\r \x01(\x03R\rautoIncrement\x12\x19\n" +
 	"\brow_file\x18\x0e \x01(\bR\arowFile\x12-\n" +
 	"\x05forms\x18\x0f \x03(\v2\x17.oribi.store.ColumnFormR\x05forms\x12.\n" +
-	"\x06expiry\x18\x10 \x03(\v2\x16.oribi.store.ExpiryRowR\x06expiryB\t\n" +
+	"\x06expiry\x18\x10 \x03(\v2\x16.oribi.store.ExpiryRowR\x06expiry\x12\x1e\n" +
+	"\vno_row_file\x18\x11 \x01(\bR\tnoRowFileB\t\n" +
 	"\a_schema\"w\n" +
 	"\tExpiryRow\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x06R\x04from\x12\x12\n" +

@@ -57,7 +57,7 @@ var fileFloors = map[string][]string{
 		"publisher",
 	},
 	"schema": {
-		"errors type",
+		"errors type rowfile",
 		"array filename",
 		"schema",
 		"edit",

@@ -64,6 +64,7 @@ var floors = map[string]int{
 
 	"cfile":            4,
 	"internal/keydir":  4,
+	"internal/rowpage": 4,
 	"internal/record":  4,
 	"internal/kuduwal": 4,
 

@@ -59,7 +59,7 @@ type Table struct {
 	FlushedLSN    lsn.LSN         // rowsets have exactly the inserts up to it, except dropped rows // inclusive
 	NextRowSetID  uint64
 	Comment       string // valid UTF-8
-	RowFile       bool   // new rowsets get a row file
+	RowFile       schema.RowFile
 	Expiry        expiry.Rules
 	// AutoIncrement is the highest value of the auto-incrementing column among ingested rows and
 	// inserts up to FlushedLSN.
@@ -82,7 +82,8 @@ func (t *Table) Encode() []byte {
 		Number:           t.Number,
 		Comment:          t.Comment,
 		AutoIncrement:    t.AutoIncrement,
-		RowFile:          t.RowFile,
+		RowFile:          t.RowFile == schema.FullRowFile,
+		NoRowFile:        t.RowFile == schema.NoRowFile,
 		Forms:            formMessages(t.Schema),
 		Expiry:           expiryMessages(t.Expiry),
 	})
@@ -115,10 +116,17 @@ func DecodeTable(value []byte) (*Table, error) {
 		NextRowSetID:  m.NextRowsetId,
 		Comment:       m.Comment,
 		AutoIncrement: m.AutoIncrement,
-		RowFile:       m.RowFile,
 	}
 	if err := schema.CheckName(t.Name); err != nil {
 		return nil, fault.Corruptf("metadata: table %d: %v", t.Number, err)
+	}
+	switch {
+	case m.RowFile && m.NoRowFile:
+		return nil, fault.Corruptf("metadata: table %d: with and without row files", t.Number)
+	case m.RowFile:
+		t.RowFile = schema.FullRowFile
+	case m.NoRowFile:
+		t.RowFile = schema.NoRowFile
 	}
 	var ok1, ok2 bool
 	t.TableID, ok1 = parseID(m.TableId)

@@ -25,8 +25,9 @@ type DeltaJob struct {
 	Creation rowset.Creation
 	// Floor is the lowest timestamp at which the result must be readable; Min keeps everything.
 	Floor mvcc.Timestamp
-	// RowFile makes Major write a row file. Without it, the result has none.
-	RowFile bool
+	// RowFile says whether Major writes a row file. With schema.AutoRowFile it does if the rowset has
+	// one.
+	RowFile schema.RowFile
 	// Begin is called if there is something to do, before it is done, with the sum of the sizes of
 	// the files that will be read, in bytes. Nil disables it.
 	Begin func(bytes int64)

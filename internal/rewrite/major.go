@@ -101,8 +101,8 @@ func newMajor(job DeltaJob, cols []int, options []cfile.WriterOptions) (*major, 
 	if m.base, err = job.Set.NewBaseReader(job.columnsRead(cols)); err != nil {
 		return nil, err
 	}
-	if m.out, err = rowset.NewBaseWriter(job.Creation, s, cols, options); err == nil && job.RowFile {
-		err = m.out.AddRowFile(job.State.Meta.Columns)
+	if m.out, err = rowset.NewBaseWriter(job.Creation, s, cols, options); err == nil && job.writesRowFile() {
+		m.out.AddRowFile(job.State.Meta.Columns, job.RowFile)
 	}
 	return m, err
 }
@@ -114,7 +114,7 @@ func (m *major) window() (more bool, err error) {
 		return false, err
 	}
 	vectors := all
-	if m.job.RowFile {
+	if m.job.writesRowFile() {
 		m.picked = m.picked[:0]
 		for _, col := range m.cols {
 			m.picked = append(m.picked, all[col])
@@ -137,7 +137,7 @@ func (m *major) window() (more bool, err error) {
 		redo = redo[end:]
 	}
 	m.folder.reuse(m.folder.take(nil)) // the undos are in their file
-	if m.job.RowFile {
+	if m.job.writesRowFile() {
 		return true, m.out.AppendRows(all)
 	}
 	return true, m.out.Append(vectors)
@@ -236,9 +236,14 @@ func (m *major) finish() (*rowset.Metadata, error) {
 	return &row, nil
 }
 
+// writesRowFile reports whether Major writes a row file.
+func (job *DeltaJob) writesRowFile() bool {
+	return job.RowFile == schema.FullRowFile || job.RowFile == schema.AutoRowFile && job.State.Meta.RowFile != 0
+}
+
 // columnsRead returns the columns that Major reads to rewrite cols: all of them for a row file.
 func (job *DeltaJob) columnsRead(cols []int) []int {
-	if !job.RowFile {
+	if !job.writesRowFile() {
 		return cols
 	}
 	all := make([]int, len(job.Set.Schema.Columns))

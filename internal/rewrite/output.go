@@ -116,9 +116,9 @@ func (o *output) appendStored(h *head) error {
 		return err
 	}
 	s := h.stored
-	if o.writer.RowFiles {
+	if o.writer.NeedsCells() {
 		if err := h.complete(); err != nil {
-			return err
+			return &rowset.ReadError{ID: s.Set.Metadata().ID, Err: err}
 		}
 	}
 	s.Undo = slices.DeleteFunc(s.Undo, func(d change.Delta) bool { return d.TS <= o.floor })

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -57,6 +58,7 @@ func wideStore(t *testing.T, w wide, options ...oribi.TableOption) vfs.FS {
 func openWide(t *testing.T, mem vfs.FS, o oribi.Options) (table *oribi.Table, reads func() int) {
 	t.Helper()
 	keydir.Eager.Store(false) // histories of other tests may have set it
+	rowpage.Eager.Store(false)
 	fsys := &readsFS{FS: mem, pages: map[string]bool{}}
 	o.FS, o.ReadOnly = fsys, true
 	store := must.Get(oribi.Open("/wide", &o))(t)
@@ -97,7 +99,7 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 		}
 	})
 	t.Run("row file", func(t *testing.T) {
-		table, reads := openWide(t, wideStore(t, of, oribi.RowFile(true)), oribi.Options{})
+		table, reads := openWide(t, wideStore(t, of, oribi.RowFile(schema.FullRowFile)), oribi.Options{})
 		get(table, 700)
 		// The key directory, which is so small that the first Get reads it. The row file: its end
 		// and one cblock.
@@ -110,7 +112,7 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 	t.Run("large row file", func(t *testing.T) {
 		of := of
 		of.rows = 6000
-		table, reads := openWide(t, wideStore(t, of, oribi.RowFile(true)), oribi.Options{})
+		table, reads := openWide(t, wideStore(t, of, oribi.RowFile(schema.FullRowFile)), oribi.Options{})
 		// The value index takes more than the end of a file that is read otherwise.
 		for i, k := range []int{700, 20, 5999, 3000} {
 			get(table, k)
@@ -127,7 +129,7 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 // returns.
 func TestGetManyReadsNeighborsTogether(t *testing.T) {
 	ctx, of := context.Background(), wide{rows: 1500, columns: 10, cell: 100, block: 16 << 10}
-	table, reads := openWide(t, wideStore(t, of, oribi.RowFile(true)), oribi.Options{})
+	table, reads := openWide(t, wideStore(t, of, oribi.RowFile(schema.FullRowFile)), oribi.Options{})
 	must.Get(table.Get(ctx, 1499))(t)
 	reads()
 	var keys []any
@@ -150,7 +152,7 @@ func TestGetManyReadsNeighborsTogether(t *testing.T) {
 // With ReadAheadBytes, Open reads every page of the files that reads of all rows need, once, unless
 // they are larger.
 func TestOpenReadsAhead(t *testing.T) {
-	mem := wideStore(t, wide{rows: 300, columns: 3, cell: 1000, block: 16 << 10}, oribi.RowFile(true))
+	mem := wideStore(t, wide{rows: 300, columns: 3, cell: 1000, block: 16 << 10}, oribi.RowFile(schema.FullRowFile))
 	pages := func(ahead int64, read bool) map[string]bool {
 		fsys := &readsFS{FS: mem, pages: map[string]bool{}}
 		store := must.Get(oribi.Open("/wide", &oribi.Options{FS: fsys, ReadOnly: true, ReadAheadBytes: ahead}))(t)

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -83,6 +84,7 @@ func filesRead(step *rowset.TraceStep) (names []string) {
 
 func TestExplainSaysHowARowIsFound(t *testing.T) {
 	keydir.Eager.Store(false) // histories of other tests may have set it
+	rowpage.Eager.Store(false)
 	table, inserted, changed := readTable(t)
 	explain := func(key int, opts ...oribi.GetOption) oribi.Trace {
 		t.Helper()
@@ -142,7 +144,7 @@ func TestExplainSaysHowARowIsFound(t *testing.T) {
 }
 
 func TestExplainSaysWhetherARowFileIsRead(t *testing.T) {
-	table, _, _ := readTable(t, oribi.RowFile(true))
+	table, _, _ := readTable(t, oribi.RowFile(schema.FullRowFile))
 	trace := must.Get(table.Explain(t.Context(), 4))(t)
 	if s := trace.Steps[len(trace.Steps)-1]; !s.Live || !s.RowFile || !slices.Contains(filesRead(&s), "row file") ||
 		slices.Contains(filesRead(&s), `column "word"`) {

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -36,7 +37,7 @@ func TestHasFindsWhatGetFinds(t *testing.T) {
 	for _, rowFile := range []bool{false, true} {
 		t.Run(fmt.Sprint("row file=", rowFile), func(t *testing.T) {
 			r, ctx := seedtest.Rand(t), context.Background()
-			store, pages := openPages(t, oribi.RowFile(rowFile))
+			store, pages := openPages(t, oribi.RowFile(schema.RowFileOf(&rowFile)))
 			at := []oribi.ReadOption{oribi.Latest()}
 			key := func() oribi.Key { return oribi.Key{fmt.Sprint("host", r.IntN(3)), fmt.Sprint("/", r.IntN(40))} }
 			check := func() {

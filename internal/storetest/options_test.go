@@ -26,7 +26,7 @@ var optionGroups = map[string][]string{
 	"groups":  {`GroupBy("a")`, `GroupByPeriod("day", "a")`, `Top(1)`},
 	"bulk":    {`InPieces()`, `PieceBytes(1)`, `Confirm(nil)`},
 	"sync":    {`NoSync`},
-	"table":   {`History(1)`, `Comment("a")`, `RowFile(true)`, `Expires("a", 1)`},
+	"table":   {`History(1)`, `Comment("a")`, `RowFile(0)`, `Expires("a", 1)`},
 	"other":   {`Eq("a", 1)`, `SetComment("a")`, `1`, `true`},
 }
 

@@ -258,7 +258,7 @@ func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
 	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 		{Name: "a", Type: schema.Int64, BlockBytes: small},
 		{Name: "n", Type: schema.Int64, Nullable: true, BlockBytes: small}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := must.Get(store.CreateTable("t", columns, oribi.RowFile(schema.NoRowFile)))(t)
 	b := store.NewBatch()
 	for k := range rows {
 		b.Insert(table, oribi.Row{"k": k, "a": k * k % 7919, "n": k * 3 % 10007})

@@ -174,7 +174,7 @@ func (s *scripted) create(a *arguments) error {
 	}
 	for _, w := range words {
 		if w == "rowfile" {
-			options = append(options, oribi.RowFile(true))
+			options = append(options, oribi.RowFile(schema.FullRowFile))
 			continue
 		}
 		c, key, err := s.column(w)

@@ -51,7 +51,7 @@ func deepStore(t *testing.T) *vfs.Mem {
 		{Name: "a", Type: schema.Int64}, {Name: "b", Type: schema.String},
 		{Name: "v", Type: schema.Int64, Nullable: true, Encoding: schema.Plain, Compression: schema.NoCompression},
 	}, 2))(t)
-	table := must.Get(store.CreateTable("t", columns, oribi.RowFile(true)))(t)
+	table := must.Get(store.CreateTable("t", columns, oribi.RowFile(schema.FullRowFile)))(t)
 	must := func(err error) {
 		t.Helper()
 		must.Do(t, err)

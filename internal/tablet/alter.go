@@ -98,7 +98,7 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) ([]Retype
 		j.announce()
 	}
 	if err = write(ctx); err == nil {
-		if !row.RowFile {
+		if row.RowFile == schema.NoRowFile {
 			j.dropRowFiles()
 		}
 		err = j.commit()

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/must"
@@ -81,10 +80,10 @@ func TestDamagedRowFile(t *testing.T) {
 	columns := slices.Clone(testSchema.Columns)
 	columns[2].Encoding, columns[2].Compression = schema.Plain, schema.NoCompression
 	s := must.Get(schema.New(columns, 1))(t)
-	w := newTestStore(t, s, func(row *meta.Table) { row.RowFile = true })
+	w := newTestStore(t, s, func(row *meta.Table) { row.RowFile = schema.FullRowFile })
 	w.mustCommit(w.op(Insert, 1, 1, "one"), w.op(Insert, 2, 2, "two"))
 	w.flush()
-	w.flip(string(cfile.AppendKeyed(nil, w.key(1), w.image(1, 1, "one"))))
+	w.flip("oribi.row_words")
 	both := w.reopened(0)
 	both.flip("onetwo")
 	w = w.reopened(0)

@@ -76,9 +76,9 @@ type alteration struct {
 	retype *retyper     // converts all rows; nil if no column gets another type
 }
 
-// rowFiles reports whether the rowsets that the edit adds have row files. row is the table's row
+// rowFiles returns which rowsets that the edit adds have row files. row is the table's row
 // before the edit.
-func (e *Edit) rowFiles(row *meta.Table) bool {
+func (e *Edit) rowFiles(row *meta.Table) schema.RowFile {
 	if e.Alter != nil {
 		row = e.Alter.row
 	}

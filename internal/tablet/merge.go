@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Compact flushes, then merges until no rowsets overlap and no redos are left, except the DELETEs
@@ -236,7 +237,8 @@ func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force 
 		if slices.Contains(ids, d.Metadata().ID) {
 			e.Removed = append(e.Removed, d)
 			force = force || needsRewrite(d, e.Floor) ||
-				t.Metadata().RowFile && (d.Metadata().RowFile == 0 || d.RowFileDamaged() || d.KeyDirectoryDamaged())
+				t.Metadata().RowFile == schema.FullRowFile && d.Metadata().RowFile == 0 ||
+				d.RowFileDamaged() || d.KeyDirectoryDamaged()
 		}
 	}
 	for i := 0; i < len(e.Removed) && !force; i++ {

@@ -106,6 +106,7 @@ func (p *partition) rewrite(ctx context.Context, d *rowset.DiskRowSet, s *schema
 	made := &rowset.Overlay{}
 	next := uint64(0)
 	w := rowset.NewRollingWriter(made, s, func() uint64 { next++; return next }, 0)
+	w.RowFiles = schema.NoRowFile // its blocks get other IDs
 	in := &within{rows: h, p: p, out: change.Rows{Batch: batch.New(s.Columns, 0)}}
 	if _, err := rewrite.Run(ctx, rewrite.Job{Schema: s, Inputs: []rewrite.Input{in},
 		Floor: mvcc.Min, Writer: w}); err != nil {

@@ -87,7 +87,7 @@ func (g *Generator) alterations(t *model.Table) (out []script.Alteration) {
 		out = append(out, a)
 	}
 	if len(out) == 3 {
-		out = append(out, script.Alteration{What: script.RowFiles, Column: len(columns) % 2})
+		out = append(out, script.Alteration{What: script.RowFiles, Column: len(columns) % 3})
 	}
 	if g.o.Hybrid && g.r.IntN(2) == 0 {
 		out = append(out, g.expiryOf(columns))

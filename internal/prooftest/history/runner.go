@@ -25,6 +25,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
+	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -134,6 +135,7 @@ func (r *Runner) Options(fsys vfs.FS) *oribi.Options {
 		History:         oribi.HistoryForever,
 		LogSegmentBytes: o.Segment, MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
 	keydir.Eager.Store(o.Eager) // also for concurrent histories: no result depends on it
+	rowpage.Eager.Store(o.Eager)
 	if r.choices = nil; o.Shuffled || !o.Background {
 		r.choices = values.NewRand(o.Seed)
 		opts.Schedule = r.schedule

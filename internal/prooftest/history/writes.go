@@ -43,7 +43,10 @@ func (r *Runner) create(st *script.Step) error {
 		return want(err, oribi.ErrExists)
 	}
 	return r.define(st.Table, func() error {
-		options := []oribi.TableOption{oribi.RowFile(st.RowFile)}
+		var options []oribi.TableOption
+		if st.RowFile {
+			options = append(options, oribi.RowFile(schema.FullRowFile))
+		}
 		if st.Expires > 0 {
 			options = append(options, oribi.Expires(st.Schema.Columns[st.Expires-1].Name, st.Time))
 		}

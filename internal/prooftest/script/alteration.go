@@ -24,7 +24,7 @@ type Alteration struct {
 	Add    schema.Column // add: the new column; type: the one with another type
 }
 
-// RowFiles is the alteration that turns row files on or off.
+// RowFiles is the alteration that changes which rowsets have row files.
 const RowFiles = "rowfile"
 
 // Expires is the alteration that makes rows expire by another rule. It comes last.
@@ -43,7 +43,7 @@ func (a *Alteration) ForTable(columns []schema.Column) oribi.Alteration {
 	case "type":
 		return oribi.SetType(columns[a.Column].Name, a.Add)
 	case RowFiles:
-		return oribi.SetRowFile(a.Column == 1)
+		return oribi.SetRowFile(schema.RowFile(a.Column % 3))
 	case Expires:
 		if a.Column == 0 {
 			return oribi.ClearExpires()

@@ -69,14 +69,14 @@ func (d *RowSet) Close() {
 	d.open = nil
 }
 
-// StoredCells returns the base cells of a row from the row file, by index in the schema; nil if
-// they cannot be read there. Errors: errors of reading that are not damage.
-func (d *RowSet) StoredCells(row batch.Ordinal) ([][]byte, error) {
-	cells, err := d.set.StoredCells(row)
+// StoredCells returns the base cells of a row from the row file, by index in the schema, and which
+// of them it has; nil if they cannot be read there. Errors: errors of reading that are not damage.
+func (d *RowSet) StoredCells(row batch.Ordinal) (cells [][]byte, has []bool, err error) {
+	cells, has, err = d.set.StoredCells(row)
 	if err != nil && Unreadable(err) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return cells, err
+	return cells, has, err
 }
 
 // readerOptions returns the options of files.

@@ -206,12 +206,12 @@ func (s *rowSetReader) base(i int) (key []byte, err error) {
 
 // fromRowFile takes the cells of the current row that are lost from the row file, if that has them.
 func (s *rowSetReader) fromRowFile() error {
-	cells, err := s.d.StoredCells(s.row)
+	cells, has, err := s.d.StoredCells(s.row)
 	if cells == nil || err != nil {
 		return err
 	}
 	for c := range s.state.lost {
-		if s.state.lost[c].is() {
+		if s.state.lost[c].is() && has[c] {
 			s.state.cells[c], s.state.lost[c] = cells[c], reason{}
 		}
 	}

@@ -32,7 +32,7 @@ type Table struct {
 	Keys    int             // the first Keys columns are the key
 	History time.Duration   // 0 = not given, when.Forever = all
 	Comment string
-	RowFile bool
+	RowFile schema.RowFile
 	Expires Expires
 
 	// Fields that only describe prints; Read ignores them.
@@ -62,7 +62,10 @@ func Read(text []byte) (*Table, error) {
 		case "comment":
 			t.Comment, err = readString(w.Value)
 		case "row_file":
-			t.RowFile, err = readBool(w.Value)
+			var on bool
+			if on, err = readBool(w.Value); err == nil {
+				t.RowFile = schema.RowFileOf(&on)
+			}
 		case "expires":
 			err = t.Expires.read(w.Value)
 		case "id", "name", "schema_version", "history_floor":

@@ -26,8 +26,8 @@ func (t *Table) appendRest(dst []byte) []byte {
 	if t.Comment != "" {
 		dst = append(appendString(append(dst, `"comment":`...), t.Comment), ',')
 	}
-	if t.RowFile {
-		dst = append(dst, `"row_file":true,`...)
+	if on := t.RowFile.Choice(); on != nil {
+		dst = append(strconv.AppendBool(append(dst, `"row_file":`...), *on), ',')
 	}
 	if t.Expires.Column != "" {
 		dst = append(t.Expires.append(append(dst, `"expires":`...)), ',')

@@ -256,8 +256,8 @@ func callerFields(f *console.Fields, key, value []byte) error {
 			"columns", len(t.Schema.Columns), "schema_version", t.SchemaVersion,
 			"history_seconds", t.HistorySec, "history_floor", uint64(t.HistoryFloor),
 			"flushed_lsn", uint64(t.FlushedLSN), "next_rowset", t.NextRowSetID)
-		if t.RowFile {
-			f.Plain("row_file", true)
+		if on := t.RowFile.Choice(); on != nil {
+			f.Plain("row_file", *on)
 		}
 	case meta.RowSetRow:
 		r, err := rowset.DecodeMetadata(value)

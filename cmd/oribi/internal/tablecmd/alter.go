@@ -66,12 +66,13 @@ var alterFlags = []struct {
 			age, err := when.ParseAge(text)
 			return oribi.SetHistory(age), err
 		}},
-	{"row-file", "store each row a second time, for reads by key: on or off",
+	{"row-file", "store rows a second time, for reads by key: auto, on, or off",
 		func(_ *schema.Editor, text string) (oribi.Alteration, error) {
-			if text != "on" && text != "off" {
-				return nil, fmt.Errorf("%q: want on or off", text)
+			f, ok := schema.ParseRowFile(text)
+			if !ok {
+				return nil, fmt.Errorf("%q: want auto, on, or off", text)
 			}
-			return oribi.SetRowFile(text == "on"), nil
+			return oribi.SetRowFile(f), nil
 		}},
 	{"expires", "let rows expire by a timestamp column, after an age: c, c:7d, or none", readExpires},
 }

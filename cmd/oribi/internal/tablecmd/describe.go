@@ -97,7 +97,7 @@ func describeTable(a *console.Console, t *oribi.Table) error {
 	if p.Expiry.Column != "" {
 		f.Text("expires", expiresOf(p).String())
 	}
-	if p.RowFile || stats.RowFiles > 0 {
+	if p.RowFile == schema.FullRowFile || stats.RowFiles > 0 {
 		f.Text("row files", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.RowFileBytes),
 			stats.RowFiles, stats.RowSets))
 	}

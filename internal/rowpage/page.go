@@ -1,0 +1,268 @@
+package rowpage
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Page is a parsed page. The zero Page is ready for Parse, which keeps its memory. A Page aliases
+// the bytes and the words that it was parsed from.
+type Page struct {
+	format  *Format
+	rows    int
+	columns []view
+}
+
+// view is a column of a page.
+type view struct {
+	kind     byte
+	decimals byte
+	width    uint
+	base     uint64
+	present  []byte // nil: no cell is NULL
+	bits     []byte // the numbers, and at least 8 further bytes
+	heap     []byte
+	words    [][]byte
+}
+
+// Parse makes p the page in b, a page of a file with the given words. It checks that all numbers
+// are in b; methods that return cells check the rest. Errors: ErrCorrupt.
+func (f *Format) Parse(p *Page, b []byte, words Words) error {
+	if len(b) < headBytes+slackBytes {
+		return fault.Corruptf("row page: %d bytes", len(b))
+	}
+	p.format, p.rows, p.columns = f, int(binary.LittleEndian.Uint16(b)), p.columns[:0]
+	if p.rows < 1 || p.rows > MaxRows {
+		return fault.Corruptf("row page: %d rows", p.rows)
+	}
+	end := len(b) - slackBytes
+	at := headBytes
+	for i := range f.columns {
+		p.columns = append(p.columns, view{})
+		n := p.columns[i].parse(&f.columns[i], p.rows, b[at:], end-at)
+		if n < 0 {
+			return fault.Corruptf("row page: column %d at byte %d of %d", i, at, len(b))
+		}
+		if p.columns[i].kind == kindWord && i < len(words) {
+			p.columns[i].words = words[i]
+		}
+		at += n
+	}
+	if at != end {
+		return fault.Corruptf("row page: %d bytes after the last column", end-at)
+	}
+	return nil
+}
+
+// parse parses the column at the beginning of b, of which size bytes are in the page, and returns
+// its size; −1 for a malformed column.
+func (v *view) parse(c *column, rows int, b []byte, size int) int {
+	if size < 1 {
+		return -1
+	}
+	v.kind = b[0] &^ hasNulls
+	at := 1
+	if !v.fits(c) {
+		return -1
+	}
+	if v.kind != kindOut && v.kind != kindRaw {
+		head := 10
+		if v.kind == kindDecimal {
+			head++
+		}
+		if size < head {
+			return -1
+		}
+		v.width = uint(b[1])
+		if v.kind == kindDecimal {
+			v.decimals = b[2]
+		}
+		v.base = binary.LittleEndian.Uint64(b[head-8:])
+		at = head
+	}
+	if v.width > 64 || v.decimals > maxDecimal || v.kind == kindOut && b[0] != kindOut {
+		return -1
+	}
+	if b[0]&hasNulls != 0 {
+		n := (rows + 7) / 8
+		if size-at < n {
+			return -1
+		}
+		v.present = b[at : at+n]
+		at += n
+	}
+	n := (rows*int(v.width) + 7) / 8
+	if size-at < n {
+		return -1
+	}
+	v.bits = b[at:]
+	at += n
+	heap := 0
+	switch v.kind {
+	case kindRaw:
+		heap = rows * c.width
+	case kindString:
+		if v.base > uint64(size) {
+			return -1
+		}
+		end := v.base*uint64(rows) + v.number(rows-1) // below 2^64: base and rows are small
+		if v.width > 40 || end > uint64(size) {
+			return -1
+		}
+		heap = int(end)
+	}
+	if size-at < heap {
+		return -1
+	}
+	v.heap = b[at : at+heap]
+	return at + heap
+}
+
+// fits reports whether a column can have the kind.
+func (v *view) fits(c *column) bool {
+	switch v.kind {
+	case kindOut:
+		return true
+	case kindInteger:
+		return c.width > 0
+	case kindDecimal:
+		return c.typ == schema.Double
+	case kindRaw:
+		return c.width > 8
+	}
+	return (v.kind == kindWord || v.kind == kindString) && c.width == 0
+}
+
+// number returns number i.
+func (v *view) number(i int) uint64 {
+	at := uint(i) * v.width
+	shift := at & 7
+	b := v.bits[at>>3:]
+	x := binary.LittleEndian.Uint64(b) >> shift
+	if shift+v.width > 64 {
+		x |= uint64(b[8]) << (64 - shift)
+	}
+	return x & (1<<v.width - 1)
+}
+
+// isNull reports whether cell i is NULL.
+func (v *view) isNull(i int) bool { return v.present != nil && v.present[i>>3]>>(i&7)&1 == 0 }
+
+// Rows returns the number of rows.
+func (p *Page) Rows() int { return p.rows }
+
+// Has reports whether the page has the cells of a column. Other columns are read elsewhere.
+func (p *Page) Has(col int) bool { return p.columns[col].kind != kindOut }
+
+// Cell returns a cell of a column that the page has, nil for NULL. A cell of fixed width is appended
+// to dst; it aliases the result dst. A byte string aliases the page or a word. Errors: ErrCorrupt.
+func (p *Page) Cell(dst []byte, col, row int) (_, cell []byte, err error) {
+	v := &p.columns[col]
+	if v.isNull(row) {
+		return dst, nil, nil
+	}
+	switch v.kind {
+	case kindWord, kindString:
+		cell, err = p.str(v, col, row)
+		return dst, cell, err
+	}
+	c := &p.format.columns[col]
+	at := len(dst)
+	if v.kind == kindRaw {
+		dst = append(dst, v.heap[row*c.width:(row+1)*c.width]...)
+		return dst, dst[at:], nil
+	}
+	x := v.value(row)
+	dst = binary.LittleEndian.AppendUint64(dst, x)
+	if c.width > 8 {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(int64(x)>>63))
+	}
+	if c.typ == schema.Bool {
+		dst[at] &= 1
+	}
+	dst = dst[:at+c.width]
+	return dst, dst[at:len(dst):len(dst)], nil
+}
+
+// value returns an integer, or the bits of a double.
+func (v *view) value(row int) uint64 {
+	x := v.base + v.number(row)
+	if v.kind == kindDecimal {
+		return math.Float64bits(float64(int64(x)) / powers[v.decimals])
+	}
+	return x
+}
+
+// str returns a byte string that is not NULL.
+func (p *Page) str(v *view, col, row int) ([]byte, error) {
+	if v.kind == kindWord {
+		if n := v.base + v.number(row); n < uint64(len(v.words)) {
+			return v.words[n], nil
+		}
+		return nil, fault.Corruptf("row page: column %d: a word after the last of %d", col, len(v.words))
+	}
+	from := uint64(0)
+	if row > 0 {
+		from = v.base*uint64(row) + v.number(row-1)
+	}
+	to := v.base*uint64(row+1) + v.number(row)
+	if from > to || to > uint64(len(v.heap)) {
+		return nil, fault.Corruptf("row page: column %d: byte string [%d, %d) of a heap of %d bytes", col, from, to,
+			len(v.heap))
+	}
+	return v.heap[from:to:to], nil
+}
+
+// Gather sets cells [at, at+to−from) of dst to rows [from, to) of a column that the page has. dst
+// has the type of the column, and the cells so far are present. Byte strings alias the page or the
+// words. Errors: ErrCorrupt.
+func (p *Page) Gather(dst *batch.Vector, at, col, from, to int) error {
+	v, c := &p.columns[col], &p.format.columns[col]
+	if v.present != nil {
+		present := dst.NeedPresent()
+		for i := from; i < to; i++ {
+			if v.isNull(i) {
+				present.Clear(at + i - from)
+			}
+		}
+	}
+	if c.width == 0 {
+		for i := from; i < to; i++ {
+			var cell []byte
+			if !v.isNull(i) {
+				var err error
+				if cell, err = p.str(v, col, i); err != nil {
+					return err
+				}
+			}
+			dst.Bytes[at+i-from] = cell
+		}
+		return nil
+	}
+	data := dst.Data[at*c.width : (at+to-from)*c.width]
+	switch {
+	case v.kind == kindRaw:
+		copy(data, v.heap[from*c.width:to*c.width])
+	case c.width == 8:
+		for i := from; i < to; i++ {
+			binary.LittleEndian.PutUint64(data[(i-from)*8:], v.value(i))
+		}
+	case c.width == 4:
+		for i := from; i < to; i++ {
+			binary.LittleEndian.PutUint32(data[(i-from)*4:], uint32(v.value(i)))
+		}
+	default:
+		var few [16]byte
+		for i := from; i < to; i++ {
+			if !v.isNull(i) {
+				_, cell, _ := p.Cell(few[:0], col, i)
+				copy(data[(i-from)*c.width:], cell)
+			}
+		}
+	}
+	return nil
+}

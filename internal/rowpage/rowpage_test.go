@@ -1,0 +1,250 @@
+package rowpage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// The examples above kindOut and Words.
+func TestWorkedExamples(t *testing.T) {
+	unhex := func(s string) []byte { return must.Get(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t) }
+	f := NewFormat([]schema.Column{{Type: schema.Int32}, {Type: schema.String}})
+	numbers, texts := batch.NewVector(schema.Int32, 2), batch.NewVector(schema.String, 2)
+	numbers.SetCell(0, []byte{7, 0, 0, 0})
+	numbers.SetCell(1, []byte{9, 0, 0, 0})
+	texts.Bytes[0], texts.Bytes[1] = []byte("a"), []byte("b")
+	b := NewBuilder(f, false, 1)
+	b.tables[1] = nil // as after many words
+	want := unhex("02 00 01 02 07 00 00 00 00 00 00 00 08 00 00 00 00 00 00 00 00 00")
+	if got := b.Append(nil, []*batch.Vector{numbers, texts}, 0, 2); !bytes.Equal(got, want) {
+		t.Errorf("page % x, want % x", got, want)
+	}
+	words := Words{nil, nil, {[]byte("a"), []byte("bc")}}
+	if got, want := words.Append(nil), unhex("02 02 01 61 02 62 63"); !bytes.Equal(got, want) {
+		t.Errorf("words % x, want % x", got, want)
+	}
+}
+
+var types = []schema.Type{schema.Bool, schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Float,
+	schema.Double, schema.Timestamp, schema.String, schema.Binary, schema.Decimal32, schema.Decimal64,
+	schema.Decimal128, schema.Date, schema.Varchar}
+
+// randomVectors returns n rows of random columns: constant, near, far, decimal, few words, and
+// long strings, some with NULLs.
+func randomVectors(r *rand.Rand, n int) (columns []schema.Column, vectors []*batch.Vector) {
+	for range 1 + r.IntN(12) {
+		c := schema.Column{Type: types[r.IntN(len(types))], Nullable: r.IntN(3) == 0}
+		v := batch.NewVector(c.Type, n)
+		span, start, scale := uint64(1)<<r.IntN(64), r.Uint64(), powers[r.IntN(6)]
+		constant, long := r.IntN(4) == 0, r.IntN(2) == 0
+		for i := range n {
+			x := start + r.Uint64N(span)
+			if constant {
+				x = start
+			}
+			var cell [16]byte
+			binary.LittleEndian.PutUint64(cell[:], x)
+			switch w := c.Type.Width(); {
+			case c.Nullable && r.IntN(3) == 0:
+				v.SetCell(i, nil)
+			case w == 0 && long:
+				v.SetCell(i, bytes.Repeat([]byte{byte(x)}, int(x%100)))
+			case w == 0:
+				v.SetCell(i, []byte(strings.Repeat("w", int(x%5))))
+			case c.Type == schema.Bool:
+				v.SetCell(i, []byte{byte(x) & 1})
+			case c.Type == schema.Double && r.IntN(50) > 0:
+				binary.LittleEndian.PutUint64(cell[:], math.Float64bits(float64(int64(x%100000))/scale))
+				v.SetCell(i, cell[:8])
+			default:
+				binary.LittleEndian.PutUint64(cell[8:], uint64(int64(x)>>63))
+				if span > 1<<60 {
+					binary.LittleEndian.PutUint64(cell[8:], x*3)
+				}
+				v.SetCell(i, cell[:w])
+			}
+		}
+		columns, vectors = append(columns, c), append(vectors, v)
+	}
+	return columns, vectors
+}
+
+func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+// Pages return the cells of their rows, each alone and many together.
+func TestRoundTrip(t *testing.T) {
+	r := seedtest.Rand(t)
+	for range 300 {
+		n := 1 + r.IntN(300)
+		columns, vectors := randomVectors(r, n)
+		f := NewFormat(columns)
+		b := NewBuilder(f, r.IntN(2) == 0, r.IntN(len(columns)+1))
+		var pages [][]byte
+		var first []int
+		for from := 0; from < n; {
+			to := min(n, from+1+r.IntN(130))
+			pages, first = append(pages, b.Append(nil, vectors, from, to)), append(first, from)
+			from = to
+		}
+		words := must.Get(ParseWords(b.Words().Append(nil), len(columns)))(t)
+		var p Page
+		for k, page := range pages {
+			must.Do(t, f.Parse(&p, page, words))
+			for col, v := range vectors {
+				if !p.Has(col) {
+					if b.Wants(col) {
+						t.Fatalf("column %d of %s is not in the page", col, columns[col].Type)
+					}
+					continue
+				}
+				from := r.IntN(p.Rows())
+				to := from + r.IntN(p.Rows()-from+1)
+				all := batch.NewVector(columns[col].Type, 3+to-from)
+				must.Do(t, p.Gather(all, 3, col, from, to))
+				for i := range p.Rows() {
+					_, cell, err := p.Cell(nil, col, i)
+					if want := v.Cell(first[k] + i); err != nil || !same(cell, want) {
+						t.Fatalf("%s: row %d is %x, %v, want %x", columns[col].Type, first[k]+i, cell, err, want)
+					}
+					if from <= i && i < to && !same(all.Cell(3+i-from), cell) {
+						t.Fatalf("%s: row %d is gathered as %x, want %x", columns[col].Type, i, all.Cell(3+i-from), cell)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A column with many words is left out from then on, also if another column takes the memory.
+func TestWordsAreBounded(t *testing.T) {
+	f := NewFormat([]schema.Column{{Type: schema.Int32}, {Type: schema.String}})
+	b := NewBuilder(f, false, 1)
+	v := []*batch.Vector{batch.NewVector(schema.Int32, 1), batch.NewVector(schema.String, 1)}
+	n := 0
+	for ; b.Wants(1); n++ {
+		v[1].Bytes[0] = binary.BigEndian.AppendUint32(nil, uint32(n))
+		b.Append(nil, v, 0, 1)
+	}
+	if size := len(b.Words().Append(nil)); n < 200 || size > maxWordBytes {
+		t.Errorf("%d words of %d bytes", n, size)
+	}
+}
+
+// readAll reads all cells of a page.
+func readAll(f *Format, page []byte, words Words) error {
+	var p Page
+	if err := f.Parse(&p, page, words); err != nil {
+		return err
+	}
+	for col := range f.columns {
+		if !p.Has(col) {
+			continue
+		}
+		v := batch.NewVector(f.columns[col].typ, p.Rows())
+		if err := p.Gather(v, 0, col, 0, p.Rows()); err != nil {
+			return err
+		}
+		for i := range p.Rows() {
+			if _, _, err := p.Cell(nil, col, i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Damaged pages and words are errors of damage, or have other cells; nothing panics.
+func TestDamage(t *testing.T) {
+	r := seedtest.Rand(t)
+	found := 0
+	for range 200 {
+		columns, vectors := randomVectors(r, 40)
+		f := NewFormat(columns)
+		b := NewBuilder(f, true, 0)
+		page := b.Append(nil, vectors, 0, 40)
+		words := b.Words().Append(nil)
+		for range 40 {
+			damaged, list := bytes.Clone(page), bytes.Clone(words)
+			damaged[r.IntN(min(len(damaged), 60))] ^= 1 << r.IntN(8)
+			if r.IntN(4) == 0 {
+				damaged = damaged[:r.IntN(len(damaged))]
+			}
+			if len(list) > 0 {
+				list[r.IntN(len(list))] ^= 1 << r.IntN(8)
+			}
+			w, err := ParseWords(list, len(columns))
+			if err == nil {
+				err = readAll(f, damaged, w)
+			}
+			if err != nil {
+				if found++; !errors.Is(err, fault.ErrCorrupt) {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d of 8000 were found", found)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 10 {
+		columns, vectors := randomVectors(r, 20)
+		b := NewBuilder(NewFormat(columns), true, 0)
+		kinds := make([]byte, len(columns))
+		for i := range columns {
+			kinds[i] = byte(columns[i].Type)
+		}
+		f.Add(kinds, b.Append(nil, vectors, 0, 20), b.Words().Append(nil))
+	}
+	f.Fuzz(func(t *testing.T, kinds, page, words []byte) {
+		var columns []schema.Column
+		for _, k := range kinds {
+			columns = append(columns, schema.Column{Type: types[int(k)%len(types)]})
+		}
+		w, err := ParseWords(words, len(columns))
+		if err == nil {
+			readAll(NewFormat(columns), page, w)
+		}
+	})
+}
+
+func BenchmarkAppend(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var columns []schema.Column
+	var vectors []*batch.Vector
+	for i := range 8 {
+		t := []schema.Type{schema.Int64, schema.Int32, schema.Double, schema.Timestamp}[i%4]
+		v := batch.NewVector(t, 4096)
+		for k := range 4096 {
+			var cell [8]byte
+			binary.LittleEndian.PutUint64(cell[:], uint64(k)*1000+r.Uint64N(900))
+			if t == schema.Double {
+				binary.LittleEndian.PutUint64(cell[:], math.Float64bits(float64(r.IntN(1e6))/100))
+			}
+			v.SetCell(k, cell[:t.Width()])
+		}
+		columns, vectors = append(columns, schema.Column{Type: t}), append(vectors, v)
+	}
+	builder := NewBuilder(NewFormat(columns), false, 1)
+	var page []byte
+	for i := 0; b.Loop(); i++ {
+		page = builder.Append(page[:0], vectors, i%32*128, i%32*128+128)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/128, "ns/row")
+	b.ReportMetric(float64(len(page))/128, "bytes/row")
+}
