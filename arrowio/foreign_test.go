@@ -115,9 +115,8 @@ func TestEncryptedFilesAreRefused(t *testing.T) {
 	for _, name := range []string{"encrypted-footer", "encrypted-columns"} {
 		data := foreignFile(t, name+".parquet")
 		_, err := OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{})
-		if !errors.Is(err, ErrUnsupported) || !strings.Contains(fmt.Sprint(err), "the file is encrypted") {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, err, ErrUnsupported, name)
+		must.Contain(t, fmt.Sprint(err), "the file is encrypted", name)
 	}
 }
 

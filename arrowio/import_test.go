@@ -30,9 +30,7 @@ func column(t *testing.T, name, typeName string) schema.Column {
 func arrayOf(t *testing.T, mem memory.Allocator, typ arrow.DataType, json string) arrow.Array {
 	t.Helper()
 	a, _, err := array.FromJSON(mem, typ, strings.NewReader(json))
-	if err != nil {
-		t.Fatalf("%s %s: %v", typ, json, err)
-	}
+	must.Do(t, err, typ, json)
 	return a
 }
 

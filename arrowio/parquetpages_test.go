@@ -177,9 +177,8 @@ func TestPageChecksums(t *testing.T) {
 			defer p.free()
 			got, err := int32s(t, chunk, 4)
 			if damaged < 0 {
-				if err != nil || !slices.Equal(got, []int32{7, 8, 8, 7}) {
-					t.Errorf("read %v: %v", got, err)
-				}
+				must.Do(t, err)
+				must.Equal(t, got, []int32{7, 8, 8, 7})
 			} else if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "crc") {
 				t.Errorf("read %v: %v", got, err)
 			}
@@ -525,9 +524,8 @@ func TestPrefixes(t *testing.T) {
 	data := slices.Concat([]byte("L"), prefixes, rests, []byte("axisleglikelime"[:4]), []byte("leglikelime")[:0],
 		[]byte("es"), []byte("lime"), []byte("bird"))
 	got, err := p.plain.strings(data, 1, 4, 5, true)
-	if err != nil || string(got) != "Laxisaxesaxeslimebird" {
-		t.Errorf("%q: %v", got, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, string(got), "Laxisaxesaxeslimebird")
 	got, err = p.plain.strings(data, 1, -1, 5, true)
 	if want := "L\x04\x00\x00\x00axis\x04\x00\x00\x00axes\x04\x00\x00\x00axes\x04\x00\x00\x00lime\x04\x00\x00\x00bird"; err != nil || string(got) != want {
 		t.Errorf("%q: %v", got, err)

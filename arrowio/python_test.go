@@ -159,9 +159,7 @@ func TestOtherProgramsReadOurFiles(t *testing.T) {
 				var stderr strings.Builder
 				cmd.Stderr = &stderr
 				out, err := cmd.Output()
-				if err != nil {
-					t.Fatalf("%s: %v\n%s", name, err, stderr.String())
-				}
+				must.Do(t, err, name, stderr.String())
 				same(t, name, normalized(t, string(out)), normalized(t, strings.Join(want, "\n")))
 			}
 		})
@@ -219,9 +217,7 @@ func TestOtherProgramsReadCodesAndDifferences(t *testing.T) {
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, stderr.String())
-			}
+			must.Do(t, err, stderr.String())
 			same(t, module, normalized(t, string(out)), normalized(t, strings.Join(want, "\n")))
 		})
 	}
@@ -235,9 +231,7 @@ func normalized(t *testing.T, text string) []string {
 		var v any
 		d := json.NewDecoder(strings.NewReader(line))
 		d.UseNumber()
-		if err := d.Decode(&v); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		must.Do(t, d.Decode(&v), line)
 		out := must.Get(json.Marshal(v))(t)
 		lines = append(lines, string(out))
 	}
@@ -299,9 +293,7 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, stderr.String())
-			}
+			must.Do(t, err, stderr.String())
 			for name := range strings.FieldsSeq(string(out)) {
 				data := must.Get(os.ReadFile(name))(t)
 				format := map[string]string{".parquet": "parquet", ".arrow": "arrow",

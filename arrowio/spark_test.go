@@ -113,9 +113,8 @@ func TestSparksOldCalendar(t *testing.T) {
 			defer f.Close()
 			defer rows.Release()
 			got := foreignRows(t, rows)
-			if len(got) != len(hybridDays)+1 || got[len(hybridDays)] != "[null,null,null]" {
-				t.Fatalf("%v", got)
-			}
+			must.Equal(t, len(got), len(hybridDays)+1, got)
+			must.Equal(t, got[len(hybridDays)], "[null,null,null]", got)
 			for i, row := range got[:len(hybridDays)] {
 				if want := `["` + c.dates[i] + `","` + noonOf(t, c.dates[i]) + `","` +
 					noonOf(t, c.int96s[i]) + `"]`; row != want {

@@ -93,9 +93,7 @@ func TestTypesOfPyarrow(t *testing.T) {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, stderr.String())
-	}
+	must.Do(t, err, stderr.String())
 	want := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		var column []any

@@ -200,23 +200,17 @@ func TestMayContainAgreesWithModel(t *testing.T) {
 		for _, key := range randomKeys(r, 500) {
 			must.Equal(t, ask(t, reader, key), m.mayContain(key), o, key)
 		}
-		if err := reader.Verify(); err != nil {
-			t.Errorf("%+v: %v", o, err)
-		}
+		must.Do(t, reader.Verify(), o)
 	}
 }
 
 func TestWriterRefusesDescendingKeys(t *testing.T) {
 	w := must.Get(NewWriter(new(block.Memory), Options{}))(t)
 	for _, key := range []string{"b", "b", "c"} {
-		if err := w.Add([]byte(key)); err != nil {
-			t.Fatalf("%s: %v", key, err)
-		}
+		must.Do(t, w.Add([]byte(key)), key)
 	}
 	first := w.Add([]byte("bz"))
-	if first == nil {
-		t.Fatal("a descending key was accepted")
-	}
+	must.Refuse(t, first, "a descending key was accepted")
 	if err := w.Add([]byte("d")); err != first {
 		t.Errorf("the first error is not kept: %v", err)
 	}
@@ -279,9 +273,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 		if err == nil {
 			err = w.Finish()
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Do(t, err, name)
 		must.Fail(t, must.Err(Open(&file, cfile.ReaderOptions{})), ErrUnsupported, name)
 	}
 }

@@ -126,9 +126,7 @@ func TestParseFilterRefusesGarbage(t *testing.T) {
 		"unknown field":    "04 00 00 00 08 03 10 01 ff",
 		"longer than need": "03 00 00 00 08 83 00 ff",
 	} {
-		if _, err := parseFilter(fromHex(t, s)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, must.Err(parseFilter(fromHex(t, s))), name)
 	}
 }
 

@@ -36,9 +36,8 @@ func FuzzFile(f *testing.F) {
 		answer, err := r.MayContain(MakeProbe(key))
 		for range 2 {
 			again, err2 := r.MayContain(MakeProbe(key))
-			if again != answer || (err == nil) != (err2 == nil) {
-				t.Fatalf("first %v, %v, then %v, %v", answer, err, again, err2)
-			}
+			must.Equal(t, answer, again, err, err2)
+			must.Equal(t, err == nil, err2 == nil, err, err2)
 		}
 		for _, err := range []error{err, r.Verify(), Dump(io.Discard, src.Bytes)} {
 			if err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {

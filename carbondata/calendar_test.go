@@ -119,9 +119,8 @@ func TestFolderOfTheSDK(t *testing.T) {
 		for row, err := range table.Rows(t.Context(), ScanOptions{Filter: Eq("id", text)}) {
 			switch {
 			case julian[text]:
-				if !errors.Is(err, ErrRow) || !strings.Contains(err.Error(), text) {
-					t.Errorf("%s: %v, %v", text, row, err)
-				}
+				must.Fail(t, err, ErrRow, row)
+				must.Contain(t, fmt.Sprint(err), text, row)
 			case err != nil:
 				t.Errorf("%s: %v", text, err)
 			case refused[text]:

@@ -82,9 +82,7 @@ func TestLongTextIsNoDamage(t *testing.T) {
 			p := &page{column: &column, form: formStrings, rows: len(text) / lengthLen, prefix: lengthLen}
 			return p.decode(codec, data, nil, &memory{left: left})
 		}
-		if err := read(data, 64<<20); err != nil {
-			t.Errorf("%s: %v", codec, err)
-		}
+		must.Do(t, read(data, 64<<20), codec)
 		if err := read(data, 1<<20); !errors.Is(err, ErrUnsupported) || errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: with little memory: %v", codec, err)
 		}
@@ -105,7 +103,5 @@ func TestUnknownStatusesAreUnsupported(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, _, err := parseStatus([]byte(`[{"loadName":"0"}]`)); !errors.Is(err, ErrCorrupt) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err2(parseStatus([]byte(`[{"loadName":"0"}]`))), ErrCorrupt)
 }

@@ -178,9 +178,8 @@ func TestColumnsDroppedFromATable(t *testing.T) {
 		return columns
 	})
 	columns, rows := tableRows(t, dir)
-	if len(columns) != 4 || len(rows) != len(before) {
-		t.Fatalf("%d columns, %d rows", len(columns), len(rows))
-	}
+	must.Equal(t, len(columns), 4)
+	must.Equal(t, len(rows), len(before))
 	for n, row := range rows {
 		must.Equal(t, row, slices.Delete(slices.Clone(before[n]), 2, 3), n)
 	}

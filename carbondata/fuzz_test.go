@@ -252,9 +252,7 @@ func TestChangedBytesAreRefusedOrRead(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, folder := range fuzzFolders {
 		good := goldenFile(t, folder)
-		if err := readAll(t, good); err != nil {
-			t.Errorf("%s: %v", folder, err)
-		}
+		must.Do(t, readAll(t, good), folder)
 		refused := 0
 		rounds := seedtest.Rounds(100, 25)
 		for round := range rounds {

@@ -196,9 +196,8 @@ func TestExamplesOfPages(t *testing.T) {
 
 	for after, want := range map[string]string{"No null bits in snappy:": "", `The bytes "aaaa":`: "aaaa"} {
 		b, err := codec.Decompress(nil, codec.Snappy, hexExample(t, "internal/codec/decompress.go", after), 100)
-		if err != nil || string(b) != want {
-			t.Errorf("%s %q, %v, want %q", after, b, err, want)
-		}
+		must.Do(t, err, after)
+		must.Equal(t, string(b), want, after)
 	}
 }
 
@@ -233,9 +232,8 @@ func TestExamplesOfJSON(t *testing.T) {
 		[]segmentFolder{{folder: "/Fact/Part0/Segment_0", relative: true,
 			files: []string{"0_batchno0-0-0-1700000100000.carbonindex"}}})
 	list, err := parseUpdates(jsonExample(t, "update.go", "Rows deleted once from the first data file of segment 0:"))
-	if err != nil || len(newUpdates(list).blocks[updateKey("0", "part-0-0_batchno0-0-0")]) != 1 {
-		t.Errorf("tableupdatestatus: %+v, %v", list, err)
-	}
+	must.Do(t, err, list)
+	must.Equal(t, len(newUpdates(list).blocks[updateKey("0", "part-0-0_batchno0-0-0")]), 1, list)
 	deleted := deletedRows{}
 	f := File{blocklets: []blocklet{{pageRows: []int{32, 32}}}}
 	block, err := parseDeletes(jsonExample(t, "delete.go", "Row 27 of page 1 in blocklet 0:"), &f, deleted)

@@ -98,9 +98,8 @@ func TestGoldenInfo(t *testing.T) {
 				info.Features, g.Writer, g.Compressors, g.Encodings, g.Features)
 		}
 		for i, c := range info.Columns {
-			if c.Name != g.Columns[i][0] || c.Type != g.Columns[i][1] {
-				t.Errorf("column %v, want %v", c, g.Columns[i])
-			}
+			must.Equal(t, c.Name, g.Columns[i][0], c, g.Columns[i])
+			must.Equal(t, c.Type, g.Columns[i][1], c, g.Columns[i])
 		}
 	})
 }

@@ -98,15 +98,11 @@ func (f *randomFolder) compareFilter(t *testing.T, j *sdkReader, filter plainFil
 func (f *randomFolder) filtered(t *testing.T, filter plainFilter) (lines []string) {
 	t.Helper()
 	parsed, err := ParseFilter([]byte(filter.text))
-	if err != nil {
-		t.Fatalf("%s: %v", filter.text, err)
-	}
+	must.Do(t, err, filter.text)
 	table := must.Get(Open(f.dir))(t)
 	defer table.Close()
 	for row, err := range table.Rows(t.Context(), ScanOptions{Filter: parsed}) {
-		if err != nil {
-			t.Fatalf("%s: %v", filter.text, err)
-		}
+		must.Do(t, err, filter.text)
 		lines = append(lines, string(appendJSON(nil, sdkValue(row))))
 	}
 	return lines

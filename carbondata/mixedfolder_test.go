@@ -63,9 +63,7 @@ func TestFilesOfMixedFolders(t *testing.T) {
 		r := newRandomRows(seed)
 		table := must.Get(Open(mixedFolder(t, r)))(t)
 		all := scanRows(t, table, ScanOptions{})
-		if err := table.Verify(t.Context()); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
-		}
+		must.Do(t, table.Verify(t.Context()), seed)
 		checkFilters(t, table, all, 10)
 		random := &randomFilters{rand.New(rand.NewPCG(3, seed)), table.Schema(), all}
 		for range 5 {

@@ -31,9 +31,7 @@ func TestEmptyArraysBeginAnywhere(t *testing.T) {
 			c.children[0].page, c.children[0].dict = child, child.dict
 			v := &batch.Vector{Type: schema.Array}
 			v.Reset(1)
-			if err := c.fill(v, 0, 0, 1); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.Do(t, c.fill(v, 0, 0, 1), name)
 			budget := 1
 			must.Equal(t, len(must.Get(c.value(0, &budget))(t).([]any)), 0, name)
 		}

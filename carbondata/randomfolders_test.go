@@ -126,18 +126,14 @@ func (f *randomFolder) write(t *testing.T) {
 	t.Helper()
 	f.dir = filepath.Join(t.TempDir(), "folder")
 	w, err := Create(f.dir, f.columns, f.options)
-	if err != nil {
-		t.Fatalf("%v: %v", f, err)
-	}
+	must.Do(t, err, f)
 	for _, row := range f.rows {
 		if err := w.Append(row); err != nil {
 			w.Abort()
 			t.Fatalf("%.300v: row %.300s: %v", f, fmt.Sprint(row), err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatalf("%v: %v", f, err)
-	}
+	must.Do(t, w.Close(), f)
 }
 
 // readOurs verifies the folder and returns its rows as this package reads them: those that were

@@ -1,11 +1,10 @@
 package carbondata
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/must"
@@ -39,9 +38,8 @@ func TestDamagedPageAmongManyColumns(t *testing.T) {
 			}
 		}
 		runtime.GOMAXPROCS(before)
-		if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), `blocklet 1: column "l_commitdate": page 0`) {
-			t.Errorf("with %d processors: %v after %d rows", procs, err, rows)
-		}
+		must.Fail(t, err, ErrCorrupt, procs, rows)
+		must.Contain(t, fmt.Sprint(err), `blocklet 1: column "l_commitdate": page 0`, procs, rows)
 		must.Equal(t, rows, f.blocklets[0].rows, procs)
 	}
 }

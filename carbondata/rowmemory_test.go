@@ -139,9 +139,8 @@ func TestDeletedRowsTakeLittleMemory(t *testing.T) {
 	if limit := int64(32*len(text) + 4<<20); n > limit {
 		t.Errorf("%d bytes allocated for %d, at most %d", n, len(text), limit)
 	}
-	if !slices.Equal(d[pagePlace{0, 0}], []uint16{3, 5, 7}) || len(d) != pages {
-		t.Errorf("rows %d of %d pages", d[pagePlace{0, 0}], len(d))
-	}
+	must.Equal(t, d[pagePlace{0, 0}], []uint16{3, 5, 7})
+	must.Equal(t, len(d), pages)
 }
 
 // TestEmptyEntriesTakeLittleMemory parses lists of entries that are short in the file.

@@ -124,14 +124,11 @@ func TestSDKPrintsTheSameDates(t *testing.T) {
 		for row, err := range table.Rows(t.Context(), ScanOptions{Filter: Eq("id", i)}) {
 			n++
 			if date, ok := julian[i]; ok {
-				if !errors.Is(err, ErrRow) || !strings.Contains(err.Error(), date+": only the Julian calendar") {
-					t.Fatalf("%s: %v, %v", date, row, err)
-				}
+				must.Fail(t, err, ErrRow, date, row)
+				must.Contain(t, fmt.Sprint(err), date+": only the Julian calendar", date, row)
 				continue
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
+			must.Do(t, err, line)
 			must.Equal(t, sdkText(row), line)
 		}
 		must.Equal(t, n, 1, line)

@@ -85,9 +85,7 @@ func (j *sdkReader) ask(args ...string) (lines []string, refused string) {
 	must.Get(io.WriteString(j.in, strings.Join(args, "\t")+"\n"))(j.t)
 	for {
 		line, err := j.out.ReadString('\n')
-		if err != nil {
-			j.t.Fatalf("no answer to %q: %v", args, err)
-		}
+		must.Do(j.t, err, args)
 		line = strings.TrimSuffix(line, "\n")
 		// Rows and columns begin with brackets.
 		if end, ok := strings.CutPrefix(line, "exit "); ok {

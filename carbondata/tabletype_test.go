@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -99,18 +100,14 @@ func TestAppendBatchNamesTheRefusedRow(t *testing.T) {
 				b.Columns[0].SetCell(i, []byte{byte(9 - i), 0, 0, 0})
 				b.Columns[1].SetCell(i, cell)
 			}
-			if err := w.AppendBatch(b); err != nil {
-				t.Fatalf("%s: %v", c.typ, err)
-			}
+			must.Do(t, w.AppendBatch(b), c.typ)
 			b.Columns[1].SetCell(2, c.bad)
 			err := w.AppendBatch(b)
 			bad, ok := errors.AsType[*RowError](err)
 			if !ok || bad.Row != 2 || bad.Column != "c" || !strings.Contains(bad.Err.Error(), c.want) {
 				t.Errorf("%s, sorted %t: %v, want row 2, column c: %s", c.typ, sorted, err, c.want)
 			}
-			if again := w.AppendBatch(b); again == nil || again.Error() != err.Error() {
-				t.Errorf("%s: a call after the error: %v", c.typ, again)
-			}
+			must.Equal(t, fmt.Sprint(w.AppendBatch(b)), err.Error(), c.typ)
 			must.Do(t, w.Abort())
 			if left := namesIn(t, filepath.Dir(dir)); len(left) > 0 {
 				t.Errorf("%s: %v is left", c.typ, left)

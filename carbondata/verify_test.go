@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -123,9 +124,8 @@ func TestVerifyFindsWrongFooters(t *testing.T) {
 func TestVerifyFindsWrongOrder(t *testing.T) {
 	for _, folder := range []string{"sort-noscope", "sort-default"} {
 		err := verifyFile(editFooter(t, goldenFile(t, folder), func(footer anyStruct) { footer[footerSorted] = true }))
-		if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "said to be sorted") {
-			t.Errorf("%s: %v", folder, err)
-		}
+		must.Fail(t, err, ErrCorrupt, folder)
+		must.Contain(t, fmt.Sprint(err), "said to be sorted", folder)
 	}
 }
 
@@ -150,9 +150,8 @@ func TestVerifyFindsWrongPageBounds(t *testing.T) {
 			changed := bytes.Clone(data)
 			changed[int(at)+from+len(lo)-1] ^= 1
 			err := verifyFile(changed)
-			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), `column "`+col.Name+`"`) {
-				t.Errorf("column %q, page %d: %v", col.Name, p, err)
-			}
+			must.Fail(t, err, ErrCorrupt, col.Name, p)
+			must.Contain(t, fmt.Sprint(err), `column "`+col.Name+`"`, col.Name, p)
 		}
 	}
 }

@@ -62,9 +62,7 @@ func TestBatchesAreWrittenAsRows(t *testing.T) {
 					rows = append(rows, row)
 				}
 			}
-			if err := w.AppendBatch(b); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			must.Do(t, w.AppendBatch(b), seed)
 		}
 		must.Do(t, w.Close())
 		other := writeFolder(t, r.columns, o, rows)
@@ -190,9 +188,8 @@ func TestAppendBatchRefuses(t *testing.T) {
 			b.Columns[0].SetCell(0, c.cell)
 		}
 		err := w.AppendBatch(b)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `column "c": `) {
-			t.Errorf("%s: %v\nwant %q", c.column.TypeName(), err, c.want)
-		}
+		must.Contain(t, fmt.Sprint(err), c.want, c.column.TypeName())
+		must.Contain(t, fmt.Sprint(err), `column "c": `, c.column.TypeName())
 		if closeErr := w.Close(); fmt.Sprint(closeErr) != fmt.Sprint(err) {
 			t.Errorf("Close: %v", closeErr)
 		}

@@ -3,6 +3,7 @@ package carbondata
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -31,9 +32,7 @@ func writeFolder(t *testing.T, columns []Column, o WriterOptions, rows [][]any) 
 	w := must.Get(Create(dir, columns, o))(t)
 	defer w.Abort()
 	for i, row := range rows {
-		if err := w.Append(row); err != nil {
-			t.Fatalf("row %d: %v", i, err)
-		}
+		must.Do(t, w.Append(row), i)
 	}
 	must.Do(t, w.Close())
 	return dir
@@ -182,9 +181,7 @@ func TestCreateRefusesColumnsAndOptions(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		_, err := Create(filepath.Join(dir, "out"), c.columns, c.o)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v\nwant %q", err, want)
-		}
+		must.Contain(t, fmt.Sprint(err), want)
 		if got := namesIn(t, dir); len(got) != 0 {
 			t.Errorf("%s: files %q", want, got)
 		}
@@ -254,16 +251,11 @@ func TestAppendRefusesValues(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "out")
 		w := must.Get(Create(dir, []Column{column("id", Int), c.column}, WriterOptions{}))(t)
 		defer w.Abort()
-		if err := w.Append([]any{int32(1), c.good}); err != nil {
-			t.Errorf("%s: %v", c.column.TypeName(), err)
-		}
+		must.Do(t, w.Append([]any{int32(1), c.good}), c.column.TypeName())
 		err := w.Append([]any{int32(2), c.bad})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `column "c": `) {
-			t.Errorf("%s: %v\nwant %q", c.column.TypeName(), err, c.want)
-		}
-		if err := w.Append([]any{int32(3)}); err == nil || !strings.Contains(err.Error(), "1 values for 2 columns") {
-			t.Errorf("a short row: %v", err)
-		}
+		must.Contain(t, fmt.Sprint(err), c.want, c.column.TypeName())
+		must.Contain(t, fmt.Sprint(err), `column "c": `, c.column.TypeName())
+		must.Contain(t, fmt.Sprint(w.Append([]any{int32(3)})), "1 values for 2 columns")
 		must.Do(t, w.Append([]any{int32(4), c.good}))
 		must.Do(t, w.Close())
 		wantRows(t, readFolder(t, dir), [][]any{{int32(1), c.good}, {int32(4), c.good}})

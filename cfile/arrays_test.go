@@ -102,9 +102,7 @@ func checkArrays(t testing.TB, r *Reader, want []*arrayCell, n int) {
 	c, v := r.NewColumnReader(), &batch.Vector{Type: r.Info().Type}
 	for at := 0; at < len(want); at += v.Len {
 		got, err := c.ReadVector(batch.Ordinal(at), n, v)
-		if err != nil {
-			t.Fatalf("rows from %d: %v", at, err)
-		}
+		must.Do(t, err, at)
 		if got != v.Len || got == 0 || got > n || v.Elements.Len != int(v.Offsets[got]) {
 			t.Fatalf("%d rows from %d, vector of %d with %d elements", got, at, v.Len, v.Elements.Len)
 		}
@@ -443,9 +441,7 @@ func TestHostileArraysTakeLittleMemory(t *testing.T) {
 		src := arrayFile(true, rows, payload)
 		peak := memtest.Allocated(func() {
 			r, err := Open(src, ReaderOptions{Arrays: true})
-			if err != nil {
-				t.Fatal(name, err)
-			}
+			must.Do(t, err, name)
 			c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Int8}
 			must.Equal(t, must.Get(c.ReadVector(batch.Ordinal(rows-1), 4096, v))(t), 1, name)
 			if n, err := c.ReadVector(3, 4096, v); n == 0 || err != nil {

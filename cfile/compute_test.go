@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -40,9 +41,8 @@ func checkTotal(t *testing.T, s *Sum, want *big.Int, count int64) {
 	for _, part := range []uint64{w[1], w[0]} {
 		got.Or(got.Lsh(got, 64), new(big.Int).SetUint64(part))
 	}
-	if got.Cmp(want) != 0 || s.Count() != count {
-		t.Fatalf("sum %d of %d values, want %d of %d", got, s.Count(), want, count)
-	}
+	must.Equal(t, got.Cmp(want), 0, got, want)
+	must.Equal(t, s.Count(), count, got, want)
 }
 
 // window returns a window of rows and a selection of some of them.

@@ -89,9 +89,7 @@ func readAll(src block.Source) error {
 
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	for name, src := range smallFiles(t) {
-		if err := readAll(src); err != nil {
-			t.Fatal(name, err)
-		}
+		must.Do(t, readAll(src), name)
 		bits := seedtest.Rounds(8, 1)
 		for i := range src.Bytes {
 			for bit := range bits {
@@ -270,9 +268,7 @@ func TestHostileTreesAreRefused(t *testing.T) {
 		d, _, _ := b.writeBlock(data)
 		root := tree(b, d)
 		r, err := Open(b.finish(o, 1, root, BlockPointer{}, BlockPointer{}), ReaderOptions{})
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		must.Do(t, err, name)
 		must.Fail(t, must.Err(r.Cell(0)), fault.ErrCorrupt, name)
 	}
 }

@@ -37,21 +37,16 @@ func TestFooterBytes(t *testing.T) {
 	got, err := appendFooter(nil, footer, true)
 	want := "3b 54 d2 49 08 05 10 06 18 03 22 06 0a 04 08 39 10 17 30 01 40 00 50 01 " +
 		"6b 75 64 75 63 66 6c 32 14 00 00 00"
-	if err != nil || !bytes.Equal(got, unhex(t, want)) {
-		t.Errorf("% x, %v, want %s", got, err, want)
-	}
+	must.Do(t, err, want)
+	must.Equal(t, got, unhex(t, want), want)
 }
 
 func TestMetadataAboveTheLimitIsRefused(t *testing.T) {
 	big := []Pair{{"k", make([]byte, maxMessage)}}
-	if _, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, HeaderMetadata: big}); err == nil {
-		t.Error("header accepted")
-	}
+	must.Refuse(t, must.Err(NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, HeaderMetadata: big})))
 	w := must.Get(NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true}))(t)
 	w.AddMetadata(big[0].Key, big[0].Value)
-	if err := w.Finish(); err == nil {
-		t.Error("footer accepted")
-	}
+	must.Refuse(t, w.Finish())
 }
 
 // zeros is PLAIN INT32 of 64 zeros at ordinal 0.
@@ -94,9 +89,8 @@ func TestReadBlockDecompressesFrames(t *testing.T) {
 		r := &Reader{src: &block.Memory{Bytes: form}, codec: c.codec, version: c.version, dataEnd: int64(len(form))}
 		for _, s := range []*scratch{nil, new(scratch)} {
 			got, _, err := r.readBlock(BlockPointer{0, int32(len(form))}, s)
-			if err != nil || !bytes.Equal(got, zeros()) {
-				t.Errorf("%s: %x, %v", c.name, got, err)
-			}
+			must.Do(t, err, c.name)
+			must.Equal(t, got, zeros(), c.name)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cfile
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
@@ -404,8 +403,7 @@ func FuzzFrame(f *testing.F) {
 		checkKind(t, err)
 		var s scratch
 		again, _, err2 := r.readBlock(p, &s)
-		if (err == nil) != (err2 == nil) || !bytes.Equal(kept, again) {
-			t.Fatalf("%x, %v to be kept, else %x, %v", kept, err, again, err2)
-		}
+		must.Equal(t, err == nil, err2 == nil, err, err2)
+		must.Equal(t, kept, again, err, err2)
 	})
 }

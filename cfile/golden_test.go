@@ -200,21 +200,17 @@ func checkCells(t testing.TB, r *Reader, want [][]byte, n int) {
 	v := &batch.Vector{Type: r.Info().Type}
 	for at := 0; ; at += n {
 		got, err := c.ReadVector(batch.Ordinal(at), n, v)
-		if err != nil {
-			t.Fatalf("rows from %d: %v", at, err)
-		}
-		if got != max(0, min(n, len(want)-at)) || v.Len != got {
-			t.Fatalf("%d rows from %d of %d, vector has %d", got, at, len(want), v.Len)
-		}
+		must.Do(t, err, at)
+		must.Equal(t, got, max(0, min(n, len(want)-at)), at)
+		must.Equal(t, got, v.Len, at)
 		if got == 0 {
 			return
 		}
 		nulls := 0
 		for i := range got {
 			cell := v.Cell(i)
-			if !bytes.Equal(cell, want[at+i]) || (cell == nil) != (want[at+i] == nil) {
-				t.Fatalf("row %d: %x, want %x", at+i, cell, want[at+i])
-			}
+			must.Equal(t, cell, want[at+i], at+i)
+			must.Equal(t, cell == nil, want[at+i] == nil, at+i)
 			if cell == nil {
 				nulls++
 			}
@@ -396,9 +392,7 @@ func TestReaderRefusesMalformedFiles(t *testing.T) {
 			}
 			t.Run(g.Name, func(t *testing.T) {
 				stage, err := useAll(load(t, filepath.Join(dir, g.Name), 0), g.Trigger)
-				if err == nil {
-					t.Fatalf("%s: no error at %s", g.What, g.Trigger)
-				}
+				must.Refuse(t, err, g.What, g.Trigger)
 				kind := map[bool]string{errors.Is(err, fault.ErrCorrupt): "Corruption",
 					errors.Is(err, fault.ErrUnsupported): "NotSupported"}[true]
 				if !slices.Contains(g.Kind, kind) {

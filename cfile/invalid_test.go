@@ -197,16 +197,12 @@ func TestShortFramesAreRefused(t *testing.T) {
 		for n := 1; n < lengths; n++ {
 			r := &Reader{src: &block.Memory{Bytes: make([]byte, n)}, codec: compress.LZ4, version: version,
 				dataEnd: int64(n)}
-			if _, _, err := r.readBlock(BlockPointer{0, int32(n)}, nil); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("version %d, %d bytes: %v", version, n, err)
-			}
+			must.Fail(t, must.Err2(r.readBlock(BlockPointer{0, int32(n)}, nil)), fault.ErrCorrupt, version, n)
 		}
 	}
 	r := &Reader{src: &block.Memory{Bytes: make([]byte, 9)}, dataStart: 2, dataEnd: 9}
 	for _, p := range []BlockPointer{{1, 2}, {2, 0}, {2, -1}, {2, 8}, {9, 1}, {-1, 4}, {1<<63 - 1, 4}} {
-		if _, _, err := r.readBlock(p, nil); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("pointer to %v: %v", p, err)
-		}
+		must.Fail(t, must.Err2(r.readBlock(p, nil)), fault.ErrCorrupt, p)
 	}
 }
 
@@ -271,9 +267,7 @@ func TestSeekInNullableFileIsUnsupported(t *testing.T) {
 	o := WriterOptions{Type: schema.Int8, Encoding: schema.Plain, Compression: schema.NoCompression, Nullable: true}
 	d := b.data(append([]byte{2, 2, 4, 1}, int8s(0, 1, 2)...))
 	r := open(t, b.finish(o, 2, BlockPointer{}, b.keyed([]string{"\x81"}, d), BlockPointer{}), nil)
-	if _, _, err := r.Seek([]byte{1}); !errors.Is(err, fault.ErrUnsupported) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err2(r.Seek([]byte{1})), fault.ErrUnsupported)
 	if pairs, inHeader := r.Pairs(); len(pairs) != 0 || inHeader != 0 {
 		t.Errorf("pairs %v, %d in the header", pairs, inHeader)
 	}

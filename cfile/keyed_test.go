@@ -63,9 +63,7 @@ func TestVisitFloorFindsEachKey(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 500} {
 		keys, cells := randomKeyed(r, n)
 		f := keyedFile(t, cells)
-		if err := f.Verify(); err != nil {
-			t.Fatalf("%d keys: %v", n, err)
-		}
+		must.Do(t, f.Verify(), n)
 		for _, probe := range append(slices.Clone(keys), "", "a", "zz", "bb1", "5") {
 			want, exists := slices.BinarySearch(keys, probe)
 			if !exists {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -30,9 +31,7 @@ func TestKuduReadsPlanes(t *testing.T) {
 			o.BlockBytes = []int{0, 40_000}[rng.IntN(2)]
 			cells := planeCells(rng, typ, n)
 			src := writeSteps(t, rng, o, cells)
-			if err := kuduPrints(t, dump, src.Bytes, typ, cells); err != nil {
-				t.Errorf("%v, %d rows: %v", typ, n, err)
-			}
+			must.Do(t, kuduPrints(t, dump, src.Bytes, typ, cells), typ, n)
 		}
 	}
 }

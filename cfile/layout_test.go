@@ -114,9 +114,8 @@ func TestStringBytesLimitsPlainStrings(t *testing.T) {
 
 func TestCblocksOfArraysAndOfRawFiles(t *testing.T) {
 	all, _ := listed(t, writeAll(t, exampleArrayOptions, arraysOf(schema.Int32, exampleArrays())))
-	if len(all) != 2 || all[0].Rows != len(exampleArrays()) {
-		t.Errorf("%+v", all)
-	}
+	must.Equal(t, len(all), 2, all)
+	must.Equal(t, all[0].Rows, len(exampleArrays()), all)
 	var raw block.Memory
 	w := must.Get(NewRawWriter(&raw, WriterOptions{}))(t)
 	must.Do(t, w.AppendBlock([][]byte{[]byte("anything")}, []byte("k"), nil))

@@ -45,10 +45,8 @@ func TestPresenceAgreesWithBitmap(t *testing.T) {
 		for range 200 {
 			row := rng.IntN(rows)
 			v, present := p.find(row)
-			if present != bits.Get(row) || v != bits.CountRange(0, row) {
-				t.Fatalf("seed %d row %d: %d, %v, want %d, %v", seed, row, v, present, bits.CountRange(0, row),
-					bits.Get(row))
-			}
+			must.Equal(t, present, bits.Get(row), seed, row)
+			must.Equal(t, v, bits.CountRange(0, row), seed, row)
 			must.Equal(t, p.rank(row), bits.CountRange(0, row), seed, row)
 			n, at := rng.IntN(rows-row+1), rng.IntN(200)
 			got := batch.MakeBitmap(at + n + 70)

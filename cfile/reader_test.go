@@ -55,14 +55,10 @@ func TestSeekWithoutKeysInMemory(t *testing.T) {
 func TestSeekNeedsAValueIndex(t *testing.T) {
 	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true},
 		vectorOf(schema.Int8, [][]byte{{1}})), nil)
-	if _, _, err := r.Seek([]byte{1}); !errors.Is(err, fault.ErrUnsupported) {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err2(r.Seek([]byte{1})), fault.ErrUnsupported)
 	r = open(t, writeAll(t, WriterOptions{Type: schema.Int32, ValueIndex: true},
 		vectorOf(schema.Int32, [][]byte{{1, 0, 0, 0}})), nil)
-	if _, _, err := r.Seek([]byte{1}); !errors.Is(err, fault.ErrSchema) {
-		t.Errorf("seek for a cell of one byte: %v", err)
-	}
+	must.Fail(t, must.Err2(r.Seek([]byte{1})), fault.ErrSchema, "seek for a cell of one byte")
 }
 
 func TestFileWithoutIndexesIsRefused(t *testing.T) {
@@ -337,9 +333,8 @@ func TestParsedBlocksAreFoundByKey(t *testing.T) {
 		again, err := r.ParsedBlock(0, func(batch.Ordinal, *batch.Vector) (any, int64, error) {
 			return parsedCells{first: -1}, 1, nil
 		})
-		if err != nil || (c != nil) != (again.(parsedCells).first == 0) {
-			t.Errorf("with a cache %v: parsed again gives %v, %v", c != nil, again, err)
-		}
+		must.Do(t, err, again)
+		must.Equal(t, c != nil, again.(parsedCells).first == 0, again)
 	}
 }
 
@@ -411,9 +406,8 @@ func TestFindBlockInRawFiles(t *testing.T) {
 			}
 			v, err := r.ReadBlock(p, asPayload)
 			b, _ := v.([]byte)
-			if err != nil || string(b[:4]) != "head" {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
+			must.Equal(t, string(b[:4]), "head")
 			n := int(binary.BigEndian.Uint32(b[4:]))
 			if first := (n - 10) / 10; first > highest || first < lowest {
 				t.Fatalf("key %d: cblock %d, want %d to %d", probe, first, lowest, highest)

@@ -23,9 +23,7 @@ func TestReadRunsAgreesWithReadVector(t *testing.T) {
 				continue
 			}
 			r, err := Open(load(t, filepath.Join(dir, g.Name+".cfile"), 1), ReaderOptions{})
-			if err != nil {
-				t.Fatal(g.Name, err)
-			}
+			must.Do(t, err, g.Name)
 			for _, from := range []int{0, int(g.NumValues) / 3} {
 				repeated += checkRuns(t, r, from, int(g.NumValues)-from)
 				checkRuns(t, r, from, min(int(g.NumValues)-from, 1000))
@@ -76,9 +74,8 @@ func checkRuns(t *testing.T, r *Reader, from, n int) (repeated int) {
 		}
 		return nil
 	})
-	if err != nil || at != end {
-		t.Fatalf("runs end at row %d of %d, %v", at, end, err)
-	}
+	must.Do(t, err, "runs end at row")
+	must.Equal(t, at, end, "runs end at row")
 	return repeated
 }
 
@@ -107,9 +104,7 @@ func TestReadRunsPassesLongRunsAtOnce(t *testing.T) {
 		if err != nil || sum != rows || steps > 10 {
 			t.Errorf("%s: %d of %d rows in %d steps, %v", name, sum, rows, steps, err)
 		}
-		if err := r.Verify(); err != nil {
-			t.Error(name, err)
-		}
+		must.Do(t, r.Verify(), name)
 		stop := errors.New("enough")
 		steps = 0
 		err = r.NewColumnReader().ReadRuns(0, rows, func(Run) error { steps++; return stop })

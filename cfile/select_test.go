@@ -198,9 +198,7 @@ func TestZoneBoundsOfLongStrings(t *testing.T) {
 		z.add(v, 0, v.Len)
 		z.close(1)
 		m, err := parseZoneMap(z.finish(nil), schema.Binary, 1, int64(v.Len))
-		if err != nil {
-			t.Fatal(c.name, err)
-		}
+		must.Do(t, err, c.name)
 		e := m.Entries[0]
 		if string(e.Min) != c.min || string(e.Max) != c.max || e.MinCut != c.cut || e.MaxRounded != c.round ||
 			e.Min == nil || e.Max == nil {

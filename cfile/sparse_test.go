@@ -67,9 +67,8 @@ func readSelectedOnce(t *testing.T, rng *rand.Rand, c *ColumnReader, cells [][]b
 	if !handled {
 		return false
 	}
-	if v.Len != n || len(v.Bytes) != n {
-		t.Fatalf("%d of %d cells", v.Len, n)
-	}
+	must.Equal(t, v.Len, n)
+	must.Equal(t, n, len(v.Bytes))
 	for i := range n {
 		if want := cells[at+i]; sel.Get(i) && (!bytes.Equal(v.Cell(i), want) || v.IsNull(i) != (want == nil)) {
 			t.Fatalf("row %d: %q, want %q", at+i, v.Cell(i), want)

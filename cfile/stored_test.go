@@ -75,9 +75,8 @@ func appendFile(t *testing.T, w *Writer, r *Reader) (taken int) {
 	t.Helper()
 	for row := batch.Ordinal(0); int64(row) < r.Rows(); {
 		i, first, end, err := r.BlockOf(row)
-		if err != nil || first != row {
-			t.Fatalf("BlockOf(%d) = %d, %d, %d, %v", row, i, first, end, err)
-		}
+		must.Do(t, err, i, end)
+		must.Equal(t, row, first, i, end)
 		b := must.Get(r.Stored(i))(t)
 		ok := false
 		if w.Takes(r) {

@@ -45,9 +45,7 @@ func TestTailOfAnyLength(t *testing.T) {
 		for _, n := range []int{1, preludeLen, 100, 512, 1000, 4000, 1 << 14, len(file.Bytes) - 1, len(file.Bytes)} {
 			src := &tailed{Memory: file, n: n}
 			f, err := Open(src, ReaderOptions{NoHeader: true})
-			if err != nil {
-				t.Fatalf("%v: tail of %d bytes: %v", enc, n, err)
-			}
+			must.Do(t, err, enc, n)
 			if src.TakeTail() != nil || f.tail != nil {
 				t.Errorf("%v: tail of %d bytes is kept", enc, n)
 			}

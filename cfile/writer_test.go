@@ -292,9 +292,7 @@ func TestWriterRefusesInvalidOptions(t *testing.T) {
 func TestWriterRefusesNullsIfNotNullable(t *testing.T) {
 	w := must.Get(NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true}))(t)
 	must.Fail(t, w.Append(vectorOf(schema.Int8, [][]byte{{1}, nil})), fault.ErrSchema)
-	if err := w.Finish(); err == nil {
-		t.Error("Finish succeeded after an error")
-	}
+	must.Refuse(t, w.Finish(), "Finish succeeded after an error")
 }
 
 func TestAppendAfterFinishFails(t *testing.T) {

@@ -54,9 +54,8 @@ func TestIterationsReadAhead(t *testing.T) {
 			i := bounds[0]
 			for c, err := range r.CellsBetween(aheadRow(bounds[0]), aheadRow(bounds[1])) {
 				must.Do(t, err)
-				if !bytes.Equal(c.Row, aheadRow(i)) || !bytes.Equal(c.Value, aheadRow(i*7)) {
-					t.Fatalf("range %v: cell %q at %d", bounds, c.Row, i)
-				}
+				must.Equal(t, c.Row, aheadRow(i), bounds, i)
+				must.Equal(t, c.Value, aheadRow(i*7), bounds, i)
 				if i++; i == bounds[0]+limit {
 					break
 				}

@@ -54,9 +54,8 @@ func FuzzBloomMeta(f *testing.F) {
 			t.Fatalf("checked, but %v", err)
 		}
 		again, err2 := filter.MayContain(row, []byte("q"))
-		if again != answer || (err == nil) != (err2 == nil) {
-			t.Fatalf("first %v, %v, then %v, %v", answer, err, again, err2)
-		}
+		must.Equal(t, answer, again, err, err2)
+		must.Equal(t, err == nil, err2 == nil, err, err2)
 		mustBeFormatError(t, newBloomVerifier(filter).check(Key{Row: row}))
 	})
 }

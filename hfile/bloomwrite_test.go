@@ -1,7 +1,6 @@
 package hfile
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -22,9 +21,7 @@ func TestBloomBuilderRefusesOptions(t *testing.T) {
 		{kind: BloomRow, blockBytes: math.MaxInt32}, {kind: BloomRowPrefix}, {kind: BloomRowPrefix, prefix: -3},
 		{kind: BloomRowPrefix, prefix: MaxRowBytes + 1},
 	} {
-		if _, err := newBloomBuilder(c.kind, c.hash, c.blockBytes, c.prefix); err == nil {
-			t.Errorf("%+v is accepted", c)
-		}
+		must.Refuse(t, must.Err(newBloomBuilder(c.kind, c.hash, c.blockBytes, c.prefix)), c)
 	}
 	b, err := newBloomBuilder(BloomRowCol, Jenkins, 1, 0)
 	if err != nil || b.chunkBytes != 128 || b.hashes != 8 || b.chunkKeys != 92 {
@@ -93,9 +90,7 @@ func TestBloomMetaRefusesMalformedBytes(t *testing.T) {
 		t.Fatalf("%+v, %d bytes of index, %v; want %+v", m, len(index), err, good)
 	}
 	for n := range b {
-		if _, _, err := parseBloomMeta(b[:n]); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("the first %d of %d bytes: %v", n, len(b), err)
-		}
+		must.Fail(t, must.Err2(parseBloomMeta(b[:n])), ErrCorrupt, n, len(b))
 	}
 	for name, m := range map[string]bloomMeta{
 		"bytes":     {bytes: -1, hashes: 1},
@@ -105,14 +100,9 @@ func TestBloomMetaRefusesMalformedBytes(t *testing.T) {
 		"no hashes": {},
 		"hashes":    {hashes: maxBloomHashes + 1},
 	} {
-		if _, _, err := parseBloomMeta(m.append(nil)); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, must.Err2(parseBloomMeta(m.append(nil))), ErrCorrupt, name)
 	}
-	if _, _, err := parseBloomMeta(bloomMeta{hashes: 1, hash: Murmur3 + 1}.append(nil)); !errors.Is(err,
-		ErrUnsupported) {
-		t.Errorf("hash function 3: %v", err)
-	}
+	must.Fail(t, must.Err2(parseBloomMeta(bloomMeta{hashes: 1, hash: Murmur3 + 1}.append(nil))), ErrUnsupported)
 }
 
 // A filter of a newer version does not keep Get from reading the row; a damaged one does.

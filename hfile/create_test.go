@@ -68,9 +68,7 @@ func TestAbortedAndFailedWritesLeaveNoFile(t *testing.T) {
 		if got := names(t, dir); len(got) != 0 {
 			t.Errorf("files %q", got)
 		}
-		if err := w.AppendKeyValue([]byte("d"), nil); err == nil {
-			t.Error("an entry after the end was accepted")
-		}
+		must.Refuse(t, w.AppendKeyValue([]byte("d"), nil), "an entry after the end was accepted")
 		return err
 	}
 	must.Do(t, fail((*FileWriter).Abort))

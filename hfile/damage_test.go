@@ -96,9 +96,7 @@ func TestFlippedBitsInBlocksAreErrors(t *testing.T) {
 			if err == nil {
 				err = r.Verify(context.Background())
 			}
-			if err == nil {
-				t.Fatalf("bit %d of byte %d: no error", at%8, at/8)
-			}
+			must.Refuse(t, err, at%8, at/8)
 			mustBeTyped(t, err)
 		}
 	})
@@ -139,9 +137,7 @@ func TestTruncatedFilesAreRefused(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, uint64(len(data))))
 		for range 20 {
 			_, err := Open(&block.Memory{Bytes: data[:rng.IntN(len(data))]}, ReaderOptions{})
-			if err == nil {
-				t.Fatal("accepted")
-			}
+			must.Refuse(t, err)
 			mustBeTyped(t, err)
 		}
 	})

@@ -114,9 +114,7 @@ func TestGoldenEntries(t *testing.T) {
 		want := g.lines(t, g.Values)
 		i := 0
 		for c, err := range r.Cells() {
-			if err != nil {
-				t.Fatalf("entry %d: %v", i, err)
-			}
+			must.Do(t, err, i)
 			got := cellText(t, c)
 			if isHudi(g) {
 				got = fmt.Sprintf(`{"key":%s,"value":%s}`, quote(text(c.Row)), quote(text(c.Value)))
@@ -186,24 +184,18 @@ func TestGoldenSeeks(t *testing.T) {
 func checkSeek(t *testing.T, c *Cursor, key Key, s goldenSeek) {
 	t.Helper()
 	code, err := c.SeekTo(key)
-	if err != nil {
-		t.Fatalf("%s: %v", s.Key, err)
-	}
-	if int(code) != s.SeekTo || position(c) != string(s.At) {
-		t.Errorf("SeekTo %s: %d at %s\nwant %d at %s", s.Key, code, position(c), s.SeekTo, s.At)
-	}
+	must.Do(t, err, s.Key)
+	must.Equal(t, s.SeekTo, int(code), s.Key)
+	must.Equal(t, position(c), string(s.At), s.Key)
 	if s.Then != nil {
 		if c.Next(); position(c) != string(s.Then) {
 			t.Errorf("after %s: %s, want %s", s.Key, position(c), s.Then)
 		}
 	}
 	ok, err := c.SeekBefore(key)
-	if err != nil {
-		t.Fatalf("%s: %v", s.Key, err)
-	}
-	if ok != *s.SeekBefore || position(c) != string(s.Before) {
-		t.Errorf("SeekBefore %s: %t at %s\nwant %t at %s", s.Key, ok, position(c), *s.SeekBefore, s.Before)
-	}
+	must.Do(t, err, s.Key)
+	must.Equal(t, ok, *s.SeekBefore, s.Key)
+	must.Equal(t, position(c), string(s.Before), s.Key)
 }
 
 func checkHudiSeek(t *testing.T, c *Cursor, key []byte, s goldenSeek) {

@@ -150,9 +150,7 @@ func TestHudiBloomRefusesOptions(t *testing.T) {
 		{Keys: -1}, {Keys: math.MaxInt32 + 1}, {MaxKeys: -1}, {Keys: math.MaxInt32}, {ErrorRate: 1}, {ErrorRate: -0.1},
 		{ErrorRate: math.NaN()}, {ErrorRate: math.Inf(1)},
 	} {
-		if _, err := NewHudiBloom(o); err == nil {
-			t.Errorf("%+v is accepted", o)
-		}
+		must.Refuse(t, must.Err(NewHudiBloom(o)), o)
 	}
 	f := must.Get(NewHudiBloom(HudiBloomOptions{Keys: 1, ErrorRate: math.SmallestNonzeroFloat64}))(t)
 	text, _ := f.MarshalText()

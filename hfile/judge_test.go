@@ -30,9 +30,7 @@ func newJudge(t *testing.T, program string) *judge {
 	t.Cleanup(func() {
 		in.Close()
 		io.Copy(io.Discard, out)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s: %v", program, err)
-		}
+		must.Do(t, cmd.Wait(), program)
 	})
 	return &judge{t, in, bufio.NewReaderSize(out, 1<<20), t.TempDir()}
 }
@@ -57,17 +55,13 @@ func (j *judge) ask(line func(text []byte), args ...string) (exit int, message s
 	// Only the last line begins with "exit".
 	for {
 		text, err := j.out.ReadBytes('\n')
-		if err != nil {
-			j.t.Fatalf("no answer to %s: %v", question, err)
-		}
+		must.Do(j.t, err, question)
 		var end struct {
 			Exit    *int    `json:"exit"`
 			Message *string `json:"message"`
 		}
 		if len(text) > 7 && string(text[:7]) == `{"exit"` {
-			if err := json.Unmarshal(text, &end); err != nil {
-				j.t.Fatalf("%s: %v", text, err)
-			}
+			must.Do(j.t, json.Unmarshal(text, &end), text)
 			if end.Message != nil {
 				message = *end.Message
 			}

@@ -46,9 +46,7 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			stage, err := checkStages(corpustest.Read(t, filepath.Join(dir, f.Name)))
-			if err == nil {
-				t.Fatalf("%s: accepted", f.What)
-			}
+			must.Refuse(t, err, f.What)
 			for _, late := range stages[1+indexOf(stages, f.Trigger):] {
 				if stage == late {
 					t.Errorf("%s: refused at %s, want %s: %v", f.What, stage, f.Trigger, err)

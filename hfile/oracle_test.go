@@ -147,13 +147,9 @@ func writeCells(t *testing.T, o hfile.WriterOptions, cells []hfile.Cell) []byte 
 	t.Helper()
 	sink := &block.Memory{}
 	w, err := hfile.NewWriter(sink, o)
-	if err != nil {
-		t.Fatalf("%+v: %v", o, err)
-	}
+	must.Do(t, err, o)
 	for _, c := range cells {
-		if err := w.Append(c); err != nil {
-			t.Fatalf("%+v: %v", o, err)
-		}
+		must.Do(t, w.Append(c), o)
 	}
 	if o.Like == hfile.Hudi {
 		f := must.Get(hfile.NewHudiBloom(hfile.HudiBloomOptions{Keys: 50, ErrorRate: 0.01, MaxKeys: 1000}))(t)
@@ -178,9 +174,7 @@ func sameCells(t *testing.T, what string, seq iter.Seq2[hfile.Cell, error], want
 	t.Helper()
 	i := 0
 	for c, err := range seq {
-		if err != nil {
-			t.Fatalf("%s: after %d cells: %v", what, i, err)
-		}
+		must.Do(t, err, what, i)
 		if i == len(want) {
 			t.Fatalf("%s: more than %d cells: %v", what, len(want), c)
 		}

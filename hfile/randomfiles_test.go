@@ -116,13 +116,9 @@ func (f *randomFile) write(t *testing.T, meta map[string][]byte) {
 		must.Do(t, w.AddMeta(name, content))
 	}
 	for i, c := range f.cells {
-		if err := w.Append(c); err != nil {
-			t.Fatalf("%s: cell %d: %v", f.name, i, err)
-		}
+		must.Do(t, w.Append(c), f.name, i)
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatalf("%s: %v", f.name, err)
-	}
+	must.Do(t, w.Finish(), f.name)
 	f.bytes = out.Bytes()
 }
 
@@ -239,9 +235,7 @@ func TestRandomFilesAreReadBack(t *testing.T) {
 		must.Do(t, r.Verify(t.Context()))
 		i := 0
 		for c, err := range r.Cells() {
-			if err != nil {
-				t.Fatalf("cell %d: %v", i, err)
-			}
+			must.Do(t, err, i)
 			if i == len(f.cells) {
 				t.Fatalf("more than the %d cells that were written", i)
 			}
@@ -365,9 +359,8 @@ func (f *randomFile) compare(t *testing.T, j *judge, name, reader string) {
 		}
 		i++
 	}, name, "--reader", reader)
-	if exit != 0 || i != len(f.cells) {
-		t.Errorf("%s: exit %d %s; %d entries, want %d; options %+v", reader, exit, message, i, len(f.cells), f.o)
-	}
+	must.Equal(t, exit, 0, reader, message, f.o)
+	must.Equal(t, i, len(f.cells), reader, message, f.o)
 }
 
 // goldenString returns b as the corpus's texts have byte strings.
@@ -400,9 +393,8 @@ func (f *randomFile) seek(t *testing.T, j *judge, name string, rnd *rand.Rand) i
 		i := wanted[n]
 		want := f.cells[i].Key
 		n++
-		if answer.SeekTo != 0 || answer.At.cell(t).Key.Compare(want) != 0 {
-			t.Errorf("HBase seeks %v: %s", want, text)
-		}
+		must.Equal(t, answer.SeekTo, 0, want, text)
+		must.Equal(t, answer.At.cell(t).Key.Compare(want), 0, want, text)
 		if f.o.Encoding == EncodingRowIndexV1 {
 			return // HBase does not always find the last cell before a key, in its own files either
 		}
@@ -413,9 +405,8 @@ func (f *randomFile) seek(t *testing.T, j *judge, name string, rnd *rand.Rand) i
 			t.Errorf("HBase seeks before %v, and %v is: %s", want, f.cells[max(i, 0)].Key, text)
 		}
 	}, name, "--seek", j.write("keys", keys.Bytes()))
-	if exit != 0 || n != len(wanted) {
-		t.Errorf("seeks: exit %d %s; %d answers, want %d", exit, message, n, len(wanted))
-	}
+	must.Equal(t, exit, 0, message)
+	must.Equal(t, n, len(wanted), message)
 	if !f.hudiReads(t) {
 		return n
 	}
@@ -431,9 +422,8 @@ func (f *randomFile) seek(t *testing.T, j *judge, name string, rnd *rand.Rand) i
 		}
 		hudi++
 	}, name, "--reader", "hudi", "--seek", j.write("rows", rows.Bytes()))
-	if exit != 0 || hudi != len(wanted) {
-		t.Errorf("Hudi's seeks: exit %d %s; %d answers, want %d", exit, message, hudi, len(wanted))
-	}
+	must.Equal(t, exit, 0, message)
+	must.Equal(t, hudi, len(wanted), message)
 	return n + hudi
 }
 
@@ -493,8 +483,7 @@ func (f *randomFile) probe(t *testing.T, j *judge, name string, rnd *rand.Rand) 
 			}
 		}
 	}, name, "--bloom", j.write("keys", keys.Bytes()))
-	if exit != 0 || i != len(want) {
-		t.Errorf("Bloom filter: exit %d %s; %d answers, want %d", exit, message, i, len(want))
-	}
+	must.Equal(t, exit, 0, message)
+	must.Equal(t, i, len(want), message)
 	return probes, absent, positives
 }

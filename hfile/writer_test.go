@@ -116,9 +116,7 @@ func TestWriterRefusesOversizedCells(t *testing.T) {
 	must.Do(t, w.Append(put("a", "q", 1)))
 	big := put("b", "q", 1)
 	big.Value = make([]byte, 1000)
-	if err := w.Append(big); err == nil || !strings.Contains(err.Error(), "more than the limit of 1000") {
-		t.Errorf("a block above the limit: %v", err)
-	}
+	must.Contain(t, fmt.Sprint(w.Append(big)), "more than the limit of 1000", "a block above the limit")
 	// Cells with equal keys share a block, whatever its size.
 	for i := 0; ; i++ {
 		if err := w.Append(put("a", "q", 1)); err != nil {
@@ -147,16 +145,12 @@ func TestHudiWriterRefusesCellsOfHBase(t *testing.T) {
 		{Key: Key{Row: []byte("a"), Timestamp: math.MaxInt64, Type: Put}, Sequence: 1},
 		{Key: Key{Row: []byte("a"), Timestamp: math.MaxInt64, Type: Put}, Tags: []byte{0, 1, 1}},
 	} {
-		if err := w.Append(c); err == nil || !strings.Contains(err.Error(), "AppendKeyValue") {
-			t.Errorf("%+v: %v", c, err)
-		}
+		must.Contain(t, fmt.Sprint(w.Append(c)), "AppendKeyValue", c)
 	}
 	for _, key := range []string{"b", "b", "c"} {
 		must.Do(t, w.AppendKeyValue([]byte(key), nil))
 	}
-	if err := w.AppendKeyValue([]byte("a"), nil); err == nil {
-		t.Error("a falling key was accepted")
-	}
+	must.Refuse(t, w.AppendKeyValue([]byte("a"), nil), "a falling key was accepted")
 }
 
 func TestWriterRefusesMetaAndInfo(t *testing.T) {
@@ -268,14 +262,11 @@ func TestWriterOptionsAreChecked(t *testing.T) {
 		{WriterOptions{Like: Hudi, MajorVersion: 2}, "version 3"},
 		{WriterOptions{Like: Hudi120, IndexBlockBytes: 100}, "one level"},
 	} {
-		if _, err := NewWriter(new(bytes.Buffer), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want an error with %q", c.o, err, c.want)
-		}
+		must.Contain(t, fmt.Sprint(must.Err(NewWriter(new(bytes.Buffer), c.o))), c.want, c.o)
 	}
 	_, err := NewWriter(new(bytes.Buffer), WriterOptions{BlockBytes: -1, Codec: 5})
-	if err == nil || !strings.Contains(err.Error(), "BlockBytes") || !strings.Contains(err.Error(), "codec") {
-		t.Errorf("%v, want both faults", err)
-	}
+	must.Contain(t, fmt.Sprint(err), "BlockBytes")
+	must.Contain(t, fmt.Sprint(err), "codec")
 }
 
 // TestHudiChecksumsCoverBlocks checks the default of BytesPerChecksum: Hudi up to 1.2.0 loses the

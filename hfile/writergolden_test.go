@@ -166,9 +166,7 @@ func (g *writtenFile) rewrite(t *testing.T) []byte {
 		default:
 			err = w.AppendKeyValue(l.Key, l.Value)
 		}
-		if err != nil {
-			t.Fatalf("entry %d: %v", i, err)
-		}
+		must.Do(t, err, i)
 	}
 	must.Do(t, w.Finish())
 	return out.Bytes()

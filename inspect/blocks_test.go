@@ -137,13 +137,9 @@ func TestDamageIsShownWhereItIs(t *testing.T) {
 	path := fmt.Sprintf("/block?table=t&rowset=%d&block=%d", m.ID, m.Columns[1].Block)
 	v := view(t, s, path)
 	damaged := v["cblocks"].([]any)[0].(map[string]any)
-	if text := fmt.Sprint(damaged["problem"]); !strings.Contains(text, "crc") {
-		t.Errorf("%v", damaged)
-	}
+	must.Contain(t, fmt.Sprint(damaged["problem"]), "crc", damaged)
 	part := view(t, s, fmt.Sprintf("%s&part=%s", path, damaged["offset"]))["part"].(map[string]any)
-	if text := fmt.Sprint(part); !strings.Contains(text, "damaged: ") {
-		t.Errorf("%s", text)
-	}
+	must.Contain(t, fmt.Sprint(part), "damaged: ")
 	if html := body(t, get(s, path)); strings.Contains(html, dir) || !strings.Contains(html, "crc") {
 		t.Error("the damage is not in the HTML, or the directory is")
 	}
@@ -167,8 +163,7 @@ func TestBloomFilterIsMeasured(t *testing.T) {
 		defer done()
 		first := must.Get(keys(0))(t)
 		last := must.Get(keys(batch.Ordinal(m.Rows - 1)))(t)
-		if !bytes.Equal(first, m.MinKey) || !bytes.Equal(last, m.MaxKey) {
-			t.Errorf("keys %x to %x, want %x to %x", first, last, m.MinKey, m.MaxKey)
-		}
+		must.Equal(t, first, m.MinKey)
+		must.Equal(t, last, m.MaxKey)
 	}
 }

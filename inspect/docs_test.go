@@ -49,13 +49,9 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	}
 	for _, pattern := range crawled {
 		p := pages[pattern]
-		if !strings.Contains(text, "`"+p.pattern+"`") {
-			t.Errorf("docs/inspect.md does not name the page %s", p.pattern)
-		}
+		must.Contain(t, text, "`"+p.pattern+"`", p.pattern)
 		for _, param := range p.params {
-			if !strings.Contains(text, "`"+param+"`") {
-				t.Errorf("docs/inspect.md does not name the parameter %s of %s", param, p.pattern)
-			}
+			must.Contain(t, text, "`"+param+"`", param, p.pattern)
 		}
 	}
 }

@@ -195,8 +195,6 @@ func decode(t testing.TB, text string) any {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("%v in %.200q", err, text)
-	}
+	must.Do(t, d.Decode(&v), text)
 	return v
 }

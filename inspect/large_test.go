@@ -167,9 +167,8 @@ func TestEveryRowSetAndColumnCanBeReached(t *testing.T) {
 			t.Errorf("page %d: %+v", page, v.ListShown)
 		}
 	}
-	if len(rowSets) != 1234 || len(columns) != manyColumns {
-		t.Errorf("%d rowsets, %d columns", len(rowSets), len(columns))
-	}
+	must.Equal(t, len(rowSets), 1234)
+	must.Equal(t, len(columns), manyColumns)
 }
 
 // The sums of columns follow the rowsets of a table, and continue where they stopped.
@@ -183,10 +182,8 @@ func TestSizesOfColumnsAreSumsOverRowSets(t *testing.T) {
 		stats := must.Get(table.Stats(true))(t)
 		got := s.columns.of(s, table.Properties().ID, table.RowSets(), s.now())
 		for i, c := range table.Schema().Columns {
-			if got.bytes[c.ID] != stats.Columns[i].Bytes || got.sets != stats.RowSets {
-				t.Errorf("column %q: %d bytes in %d rowsets, want %d in %d", c.Name, got.bytes[c.ID], got.sets,
-					stats.Columns[i].Bytes, stats.RowSets)
-			}
+			must.Equal(t, got.bytes[c.ID], stats.Columns[i].Bytes, c.Name)
+			must.Equal(t, got.sets, stats.RowSets, c.Name)
 		}
 	}
 	if got := s.columns.of(s, table.Properties().ID, table.RowSets(), s.now().Add(-1)); got.sets != 0 ||

@@ -95,9 +95,7 @@ func TestEveryValueOfThePagesIsInTheirHTML(t *testing.T) {
 					t.Errorf("%s: %s: no %s in the HTML", path, place, v)
 				}
 			case string:
-				if !strings.Contains(all, flat(celltext.Printable(v))) {
-					t.Errorf("%s: %s: no %q in the HTML", path, place, v)
-				}
+				must.Contain(t, all, flat(celltext.Printable(v)), path, place, v)
 			}
 		})
 	})
@@ -193,9 +191,8 @@ func TestProblemsHavePages(t *testing.T) {
 		if want.status == 0 {
 			continue
 		}
-		if r.StatusCode != want.status || !strings.Contains(flat(text), want.text) {
-			t.Errorf("%.60s: %s, want %d %q: %s", path, r.Status, want.status, want.text, flat(text))
-		}
+		must.Equal(t, r.StatusCode, want.status, path, r.Status)
+		must.Contain(t, flat(text), want.text, path, r.Status)
 		if strings.HasPrefix(path, "/table?table=.&") && !strings.Contains(text, "Timeline") {
 			t.Errorf("%.60s: the problem has no links to the pages of the table", path)
 		}

@@ -188,9 +188,8 @@ func (r *shownRow) line(t testing.TB) string {
 		B int
 	}
 	must.Do(t, json.Unmarshal(r.Key, &key))
-	if string(r.Cells[0]) != strconv.Quote(key.A) || string(r.Cells[1]) != strconv.Itoa(key.B) {
-		t.Errorf("key %s of the row %s", r.Key, r.Cells)
-	}
+	must.Equal(t, string(r.Cells[0]), strconv.Quote(key.A), r.Key, r.Cells)
+	must.Equal(t, string(r.Cells[1]), strconv.Itoa(key.B), r.Key, r.Cells)
 	return fmt.Sprintf("%s %s %s: %s %s before %s %s", r.Cells[0], r.Cells[1], r.Change+r.Match, r.Cells[2],
 		r.Cells[3], r.Before["n"], r.Before["s"])
 }

@@ -117,9 +117,7 @@ func TestEveryAnswerHasTheHeadersOfItsPolicy(t *testing.T) {
 		csp := h.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "style-src 'self'", "script-src 'self'", "base-uri 'none'",
 			"form-action 'self'", "frame-ancestors 'none'"} {
-			if !strings.Contains(csp, want) {
-				t.Errorf("%s: no %s in %q", path, want, csp)
-			}
+			must.Contain(t, csp, want, path)
 		}
 		if strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") || strings.Contains(csp, "data:") {
 			t.Errorf("%s: %q", path, csp)

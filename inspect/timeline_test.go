@@ -142,9 +142,7 @@ func TestEventsOfAFile(t *testing.T) {
 			t.Fatalf("%+v, want %d jobs, %d problems", v, jobs, len(problems))
 		}
 		for i, p := range problems {
-			if !strings.Contains(v.Problems[i], p) {
-				t.Errorf("problem %q, want %q", v.Problems[i], p)
-			}
+			must.Contain(t, v.Problems[i], p)
 		}
 		checkText(t, "/timeline", body(t, get(s, "/timeline")))
 	}

@@ -191,9 +191,8 @@ func TestActiveStores(t *testing.T) {
 		} else if to != nil {
 			got = "deltas"
 		}
-		if got != test.want || !errors.Is(err, test.err) {
-			t.Errorf("%s: %q, %v, want %q, %v", test.name, got, err, test.want, test.err)
-		}
+		must.Equal(t, got, test.want, test.name)
+		must.Fail(t, err, test.err, test.name)
 	}
 	if found := p.missingStores("log"); len(found) != 0 {
 		t.Errorf("found %v", found)

@@ -89,9 +89,7 @@ func TestCopiesAreIndependentAndUnlocked(t *testing.T) {
 	must.Get(m.Lock("/a", LockCreate))(t)
 	for name, c := range map[string]*Mem{"Clone": m.Clone(), "Crash": m.Crash()} {
 		l, err := c.Lock("/a", LockCreate)
-		if err != nil {
-			t.Fatalf("%s keeps the lock: %v", name, err)
-		}
+		must.Do(t, err, name)
 		must.Do(t, l.Write([]byte(name)))
 		must.Do(t, put(t, c, "/b", "b").Close())
 		must.Equal(t, tree(t, m, ""), "/a=one", name)

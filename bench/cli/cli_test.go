@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -72,9 +73,7 @@ func TestPeersGiveEqualAnswers(t *testing.T) {
 	for _, name := range []string{"table.md", "page.html"} {
 		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		for _, w := range r.Workloads {
-			if !strings.Contains(string(text), w.Workload) {
-				t.Errorf("%s does not have %s", name, w.Workload)
-			}
+			must.Contain(t, string(text), w.Workload, name)
 		}
 	}
 	f := must.Get(os.Open(filepath.Join(dir, "results.json")))(t)
@@ -110,9 +109,7 @@ func TestFlagsMayFollowNames(t *testing.T) {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	for _, bad := range [][]string{{"--scale", "huge"}, {"--format", "csv"}} {
-		if _, err := parse(bad); err == nil {
-			t.Errorf("%q was accepted", bad)
-		}
+		must.Refuse(t, must.Err(parse(bad)), bad)
 	}
 }
 
@@ -130,9 +127,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 		{[]string{"compare", "one"}, "OLD NEW"},
 		{[]string{"compare", "none.json", "none.json"}, "none.json"},
 	} {
-		if err := command(t.Context(), work.All(nil), c.args); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v, want %q", c.args, err, c.want)
-		}
+		must.Contain(t, fmt.Sprint(command(t.Context(), work.All(nil), c.args)), c.want, c.args)
 	}
 }
 
@@ -140,9 +135,8 @@ func TestReportsOfAnotherVersionAreRefused(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "results.json")
 	must.Do(t, os.WriteFile(name, []byte(`{"version":99}`), 0o600))
 	err := command(t.Context(), nil, []string{"compare", name, name})
-	if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "version 99") {
-		t.Errorf("got %v", err)
-	}
+	must.Contain(t, fmt.Sprint(err), name)
+	must.Contain(t, fmt.Sprint(err), "version 99")
 }
 
 func TestFailedWriteKeepsOldResults(t *testing.T) {
@@ -160,9 +154,7 @@ func TestFailedWriteKeepsOldResults(t *testing.T) {
 	}
 	must.Fail(t, must.Err(os.Stat(name+".part")), os.ErrNotExist, "an incomplete file is left")
 	s.out = name // a file
-	if err := s.keep(&harness.Report{}); err == nil || !strings.Contains(err.Error(), "keep results") {
-		t.Errorf("results in a directory that is a file: %v", err)
-	}
+	must.Contain(t, fmt.Sprint(s.keep(&harness.Report{})), "keep results", "results in a directory that is a file")
 }
 
 func TestTopLineSummarizesAProfile(t *testing.T) {

@@ -32,9 +32,7 @@ func TestPagesHaveTheStoredFigures(t *testing.T) {
 	for name, text := range map[string]string{figuresPage: f.page(), readmePage: f.readme()} {
 		page := readRoot(t, name)
 		want, err := withFigures(page, text)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Do(t, err, name)
 		if page != want {
 			t.Errorf("%s does not have the figures of testdata: run go run -C bench . page", name)
 		}
@@ -143,9 +141,8 @@ func TestPageOfACompleteRun(t *testing.T) {
 	}
 	readme, err := os.ReadFile(filepath.Join(root, readmePage))
 	want := "| read of a row by key, 16 columns, cached | 1 µs | pebble: 5 µs | 5 |\n"
-	if err != nil || !strings.Contains(string(readme), want) {
-		t.Errorf("README.md is %s, %v, want %q in it", readme, err, want)
-	}
+	must.Do(t, err, "README.md")
+	must.Contain(t, string(readme), want, "README.md")
 }
 
 func TestUnfitResultsAreNotPublished(t *testing.T) {

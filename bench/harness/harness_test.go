@@ -187,9 +187,8 @@ func TestFullDiskEndsTheRunAndKeepsEarlierResults(t *testing.T) {
 		!strings.Contains(err.Error(), "full: the disk is full: full/a: measure") {
 		t.Errorf("got %v", err)
 	}
-	if len(r.Workloads) != 1 || r.Workloads[0].Workload != "plain" {
-		t.Errorf("kept %+v", r.Workloads)
-	}
+	must.Equal(t, len(r.Workloads), 1, r.Workloads)
+	must.Equal(t, r.Workloads[0].Workload, "plain", r.Workloads)
 	must.Equal(t, notes, "prepare a, prepare b, measure a, measure b, prepare a")
 }
 
@@ -214,12 +213,9 @@ func TestCanceledRunEndsProcessesAndKeepsEarlierResults(t *testing.T) {
 		}()
 		dir := t.TempDir()
 		r, err := Run(ctx, w, Config{Dir: dir, Rounds: 1})
-		if !errors.Is(err, context.Canceled) || len(r.Workloads) != 1 {
-			t.Errorf("%s: kept %d workloads, %v", name, len(r.Workloads), err)
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, err, context.Canceled, name)
+		must.Equal(t, len(r.Workloads), 1, name)
+		must.Do(t, <-ended, name)
 		onlyInputs(t, dir)
 	}
 }
@@ -233,10 +229,8 @@ func TestResumedRunMeasuresWhatIsMissing(t *testing.T) {
 		notes, _ := os.ReadFile(filepath.Join(dir, "inputs", "notes"))
 		return r, strings.Join(strings.Fields(strings.ReplaceAll(string(notes), " ", "-")), " "), err
 	}
-	first, notes, err := run(w[:1], "c0ffee", nil)
-	if err != nil || notes != "prepare-a prepare-b measure-a measure-b" {
-		t.Fatalf("%s, %v", notes, err)
-	}
+	first, notes := must.Get2(run(w[:1], "c0ffee", nil))(t)
+	must.Equal(t, notes, "prepare-a prepare-b measure-a measure-b")
 	value := first.Workloads[0].Peers[0].Rounds[0].Value
 	all, notes, err := run(w, "c0ffee", first)
 	if err != nil || notes != "" || len(all.Workloads) != 2 { // again has the rounds of plain
@@ -313,10 +307,7 @@ func TestFreshWorkloadsPrepareEachRoundInAnEmptyDirectory(t *testing.T) {
 }
 
 func TestDifferentAnswersFailTheRun(t *testing.T) {
-	if _, _, err := runFake(t, "unequal", 1); err == nil ||
-		!strings.Contains(err.Error(), "b answers other, but a answers one") {
-		t.Errorf("got %v", err)
-	}
+	must.Contain(t, fmt.Sprint(must.Err2(runFake(t, "unequal", 1))), "b answers other, but a answers one")
 }
 
 func TestFailureOfAPeerNamesItAndItsReason(t *testing.T) {
@@ -328,9 +319,7 @@ func TestFailureOfAPeerNamesItAndItsReason(t *testing.T) {
 
 func TestFailedPeerKeepsItsRoundsAndOthersContinue(t *testing.T) {
 	r, _, err := runFake(t, "half", 3)
-	if err == nil || !strings.Contains(err.Error(), "half/a") {
-		t.Errorf("got %v", err)
-	}
+	must.Contain(t, fmt.Sprint(err), "half/a")
 	a, b := &r.Workloads[0].Peers[0], &r.Workloads[0].Peers[1]
 	if len(a.Rounds) != 1 || !strings.Contains(a.Failed, "no such luck") || len(b.Rounds) != 3 || b.Failed != "" {
 		t.Errorf("a has %d rounds and failed by %q, b has %d and %q", len(a.Rounds), a.Failed, len(b.Rounds), b.Failed)
@@ -367,9 +356,7 @@ func TestTableHasAColumnForEachFrequentPeer(t *testing.T) {
 	must.Do(t, r.WriteMarkdown(&out))
 	want := "| workload | ours | often | best |\n|---|---|---:|---:|\n" +
 		"| one | us | 1 | 0.25 |\n| two | us | 1 | 0.25 |\n| three | us | 1 | 4 |\n"
-	if !strings.Contains(out.String(), want) {
-		t.Errorf("got\n%s\nwant in it\n%s", &out, want)
-	}
+	must.Contain(t, out.String(), want)
 }
 
 func TestGroupIsPreparedOnceAndCopiesDoNotChangeIt(t *testing.T) {
@@ -394,9 +381,7 @@ func TestSelectKeepsOurPeers(t *testing.T) {
 		}
 		must.Equal(t, strings.Join(names, ", "), c.want, c.peers, names)
 	}
-	if _, err := Select(fakes, []string{"nobody"}); err == nil {
-		t.Error("an unknown peer was accepted")
-	}
+	must.Refuse(t, must.Err(Select(fakes, []string{"nobody"})), "an unknown peer was accepted")
 	if got := Leave(fakes, []Missing{{Peer: "far", Module: "far"}}); len(got[len(got)-1].Peers) != 1 {
 		t.Errorf("a module that is missing runs: %+v", got[len(got)-1])
 	}
@@ -435,9 +420,8 @@ func TestCompareReportsOnlyRangesThatDoNotOverlap(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		slower := must.Get(Compare(&out, c.older, c.newer))(t)
-		if !strings.Contains(out.String(), c.want) || (slower == 1) != (c.want == "slower") {
-			t.Errorf("%s: %d slower, want %s:\n%s", c.name, slower, c.want, &out)
-		}
+		must.Contain(t, out.String(), c.want, c.name, slower)
+		must.Equal(t, slower == 1, c.want == "slower", c.name, slower)
 	}
 	busy := timed(false, ten, ten)
 	busy.Workloads[0].Peers[0].Rounds[1].Busy = true
@@ -447,9 +431,8 @@ func TestCompareReportsOnlyRangesThatDoNotOverlap(t *testing.T) {
 	}
 	other := timed(false, ten, ten)
 	other.Scale = "night"
-	if _, err := Compare(io.Discard, other, timed(false, ten, ten)); err == nil {
-		t.Error("runs of different scales were compared")
-	}
+	must.Refuse(t, must.Err(Compare(io.Discard, other, timed(false, ten, ten))),
+		"runs of different scales were compared")
 }
 
 func TestPageComparesOursWithTheBestPeer(t *testing.T) {
@@ -457,22 +440,16 @@ func TestPageComparesOursWithTheBestPeer(t *testing.T) {
 	var page, table bytes.Buffer
 	must.Do(t, errors.Join(r.WritePage(&page), r.WriteMarkdown(&table)))
 	for _, want := range []string{"<svg", "2.50 × other, by oribi", `id="w"`} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("the page lacks %q", want)
-		}
+		must.Contain(t, page.String(), want)
 	}
 	if strings.Contains(page.String(), "http") || strings.Contains(page.String(), "NaN") {
 		t.Error("the page refers to other files, or has no numbers")
 	}
-	if want := "| w |  | oribi | 2 | other | 5 | 2.50 (2–4) |"; !strings.Contains(table.String(), want) {
-		t.Errorf("the table lacks %q:\n%s", want, &table)
-	}
+	must.Contain(t, table.String(), "| w |  | oribi | 2 | other | 5 | 2.50 (2–4) |")
 }
 
 func TestPeerThatMeasuresNothingFails(t *testing.T) {
-	if _, _, err := runFake(t, "idle", 1); err == nil || !strings.Contains(err.Error(), "idle/a: measured 0") {
-		t.Errorf("got %v", err)
-	}
+	must.Contain(t, fmt.Sprint(must.Err2(runFake(t, "idle", 1))), "idle/a: measured 0")
 }
 
 func TestPeakOfMemoryIsJudged(t *testing.T) {
@@ -617,9 +594,7 @@ func TestClockMeasuresOtherProcesses(t *testing.T) {
 func TestProgramReportsWhatIsMissing(t *testing.T) {
 	self := must.Get(os.Executable())(t)
 	must.Do(t, Ready(t.Context(), self, Env{}))
-	if err := Ready(t.Context(), self, Env{Corpus: lacking}); err == nil || err.Error() != "a server is missing" {
-		t.Errorf("got %v", err)
-	}
+	must.Equal(t, fmt.Sprint(Ready(t.Context(), self, Env{Corpus: lacking})), "a server is missing")
 }
 
 func TestLostListsSlowerWorkloadsAndMissedGoals(t *testing.T) {

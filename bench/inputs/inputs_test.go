@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,9 +40,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		var last error
 		for _, last = range Items(name) {
 		}
-		if last == nil || !strings.Contains(last.Error(), "line 2") {
-			t.Errorf("%q: %v", bad, last)
-		}
+		must.Contain(t, fmt.Sprint(last), "line 2", bad)
 	}
 }
 

@@ -59,9 +59,7 @@ func TestHelpExamples(t *testing.T) {
 			}
 			var help, out bytes.Buffer
 			shell(t, verb+" --help", &help, &help)
-			if !strings.Contains(help.String(), "Example:\n  "+example+"\n") {
-				t.Errorf("the help does not show the example: %s", help.String())
-			}
+			must.Contain(t, help.String(), "Example:\n  "+example+"\n", "the help does not show the example")
 			t.Chdir(copyOfWhat(t, ground, example))
 			if code := shell(t, example, &out, &out); code != 0 || strings.Contains(out.String(), "oribi: ") {
 				t.Errorf("%s: exit code %d: %s", example, code, out.String())

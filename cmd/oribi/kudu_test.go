@@ -20,9 +20,8 @@ func TestKuduVerifyFindsLostSegment(t *testing.T) {
 	out, _, code := run(t, nil, "kudu", "verify", dir)
 	want := `{"tablet":"` + tablet + `","file":"` + segment +
 		`1","offset":null,"block":null,"problem":"the last segment is closed: a later one is missing"}` + "\n"
-	if out != want || code != 3 {
-		t.Errorf("code %d, printed %q, want %q", code, out, want)
-	}
+	must.Equal(t, out, want)
+	must.Equal(t, code, 3)
 	must.Do(t, os.WriteFile(filepath.Join(dir, "ts", "instance"), nil, 0o600))
 	out, _, code = run(t, nil, "kudu", "verify", dir)
 	if !strings.HasPrefix(out, `{"tablet":null,"file":"`) || code != 3 {

@@ -55,9 +55,7 @@ func TestGroupsAboveTheLimitAreRefused(t *testing.T) {
 			}
 			err = a.Add(b)
 		}
-		if err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
-			t.Errorf("%s: error %v", name, err)
-		}
+		must.Contain(t, fmt.Sprint(err), "more than 1 MiB", name)
 		if n := a.bytes(); n > 2*limit {
 			t.Errorf("%s: %d bytes of groups, limit %d", name, n, limit)
 		}

@@ -88,9 +88,8 @@ func TestCompressHard(t *testing.T) {
 				if err == nil {
 					err = c.Decompress(got, packed[1:])
 				}
-				if err != nil || !bytes.Equal(got, src) {
-					t.Fatalf("%v: %d bytes do not come back: %v", c, n, err)
-				}
+				must.Do(t, err, c, n)
+				must.Equal(t, got, src, c, n)
 				fast := must.Get(c.Compress(nil, src))(t)
 				easy, hard = easy+len(fast), hard+len(packed)-1
 				if c == LZ4 {
@@ -172,9 +171,7 @@ func TestDecompressWantsTheExactLength(t *testing.T) {
 func TestEmptyBuffersHaveAStream(t *testing.T) {
 	for _, c := range codecs {
 		packed := must.Get(c.Compress(nil, nil))(t)
-		if err := c.Decompress(nil, packed); err != nil {
-			t.Errorf("%v: %x: %v", c, packed, err)
-		}
+		must.Do(t, c.Decompress(nil, packed), c, packed)
 		if c != None {
 			must.Fail(t, c.Decompress(nil, nil), fault.ErrCorrupt, c)
 		}
@@ -276,9 +273,7 @@ func TestLZ4MatchesTheCLibrary(t *testing.T) {
 			block = block[4+n:]
 			plain := make([]byte, min(left, 8192))
 			left -= len(plain)
-			if err := LZ4DecompressExact(plain, want); err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
+			must.Do(t, LZ4DecompressExact(plain, want), file)
 			if got := LZ4CompressChunk(nil, plain); !bytes.Equal(got, want) {
 				t.Errorf("%s: chunk packs to\n%x, want\n%x", filepath.Base(file), got, want)
 			}

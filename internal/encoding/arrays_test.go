@@ -30,9 +30,8 @@ func TestArrayPrologueMatchesTheWorkedExample(t *testing.T) {
 		if got := p.Finish([]byte{7}); got[0] != 7 || !bytes.Equal(got[1:], want) {
 			t.Errorf("% x, want % x", got[1:], want)
 		}
-		if p.Cells() != 7 || p.Elements() != 10 {
-			t.Errorf("%d cells, %d elements", p.Cells(), p.Elements())
-		}
+		must.Equal(t, p.Cells(), 7)
+		must.Equal(t, p.Elements(), 10)
 	}
 	p.Reset()
 	p.AddNulls(5)

@@ -241,9 +241,8 @@ func TestBuilderEncodesDictionaryVectorsLikeByteStrings(t *testing.T) {
 		b := mustBuilder(t, o)
 		for i, from := 0, 0; from < 4000; i++ {
 			n := b.Append(v, from, 4000)
-			if !bytes.Equal(b.First(), cells[from]) || !bytes.Equal(b.Last(), cells[from+n-1]) {
-				t.Fatalf("%s: payload %d begins with %q and ends with %q", enc, i, b.First(), b.Last())
-			}
+			must.Equal(t, b.First(), cells[from], enc, i)
+			must.Equal(t, b.Last(), cells[from+n-1], enc, i)
 			must.Equal(t, b.Finish(nil, batch.Ordinal(from)), want[i], enc, i)
 			from += n
 			b.Reset()

@@ -64,9 +64,8 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 				if rows, got, rest, err = ParseNullPrologue(payload); err != nil {
 					t.Fatal(err)
 				}
-				if rows != len(g.Values) || (got == nil) != (len(cells) == rows) {
-					t.Fatalf("%d rows, presence %b", rows, got)
-				}
+				must.Equal(t, rows, len(g.Values), got)
+				must.Equal(t, got == nil, len(cells) == rows, got)
 				for i := range got {
 					must.Equal(t, got[i], present[i], got, present)
 				}

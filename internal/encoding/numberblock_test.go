@@ -162,9 +162,8 @@ func TestSumProductsOfBlocksAgreesWithCells(t *testing.T) {
 		var s Sum
 		handled, err := block.SumProducts(from, other, otherFrom, count, sel, at, &s)
 		can := typ != schema.Int128 && otherType != schema.Int128 && (from-otherFrom)%8 == 0
-		if err != nil || handled != can {
-			t.Fatalf("%s from %d times %s from %d: handled %v, %v", typ, from, otherType, otherFrom, handled, err)
-		}
+		must.Do(t, err, typ, from, otherType, otherFrom)
+		must.Equal(t, handled, can, typ, from, otherType, otherFrom)
 		if got := bigSum(&s); handled && got.Cmp(want) != 0 {
 			t.Fatalf("%s from %d times %s from %d, %d values: %d, want %d", typ, from, otherType, otherFrom,
 				count, got, want)

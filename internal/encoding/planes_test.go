@@ -113,9 +113,7 @@ func TestPlaneStreamsMatchTheSpec(t *testing.T) {
 		if !ok {
 			t.Fatalf("vector %d is not recognized", i)
 		}
-		if err := checkRecognized(got, rows, row, v.width, refs, ones); err != nil {
-			t.Errorf("vector %d: %v", i, err)
-		}
+		must.Do(t, checkRecognized(got, rows, row, v.width, refs, ones), i)
 		switch i {
 		case 8: // planes 0–9 at offsets 6, 134, 262, …
 			for k := range 10 {
@@ -182,9 +180,7 @@ func TestRecognizerFindsPlanes(t *testing.T) {
 			if found += k; !slices.Equal(refs[:2], before) {
 				t.Fatal("the refs before have changed")
 			}
-			if err := checkRecognized(src, rows, row, width, refs[2:], ones); err != nil {
-				t.Fatalf("width %d, stream %d: %v", width, k, err)
-			}
+			must.Do(t, checkRecognized(src, rows, row, width, refs[2:], ones), width, k)
 		}
 	}
 	if found < blocks/4 {
@@ -332,9 +328,7 @@ func TestRecognizerAgreesWithLZ4(t *testing.T) {
 		if !ok {
 			t.Fatalf("%d planes of %d bytes are recognized in %x, which is not decompressed", 8*width, row, src)
 		}
-		if err := checkRecognized(src, rows, row, width, refs, ones); err != nil {
-			t.Fatalf("%x: %v", src, err)
-		}
+		must.Do(t, checkRecognized(src, rows, row, width, refs, ones), src)
 	}
 	if yes < 3000 {
 		t.Errorf("planes are recognized in %d blocks only", yes)

@@ -111,9 +111,8 @@ func TestBuilderRoundTrip(t *testing.T) {
 					}
 					block := must.Get(Parse(p))(t)
 					part := cells[ord : ord+counts[i]]
-					if err := checkBlock(block, pair.Type, batch.Ordinal(ord), part, r); err != nil {
-						t.Fatalf("round %d, payload %d of %d, %+v: %v", round, i, len(payloads), o, err)
-					}
+					must.Do(t, checkBlock(block, pair.Type, batch.Ordinal(ord), part, r),
+						round, i, len(payloads), o)
 					checkSelect(t, block, pair.Type, part, r)
 					checkCodes(t, block, part, r)
 					ord += counts[i]
@@ -216,9 +215,7 @@ func TestSeekFindsTheFirstValueNotBelow(t *testing.T) {
 					p.Dict, _ = ParseDictionary(dict)
 				}
 				block, err := Parse(p)
-				if err != nil {
-					t.Fatalf("%d values: %v", n, err)
-				}
+				must.Do(t, err, n)
 				if block.Len() != n || block.Footprint() > 1<<16 && p.Limit > 0 {
 					t.Fatalf("%d values: a block of %d, %d bytes in memory", n, block.Len(), block.Footprint())
 				}
@@ -247,9 +244,7 @@ func TestSeekRefusesTypesWithoutKeyEncoding(t *testing.T) {
 		b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding})
 		pair.Payload = b.Finish(nil, 0)
 		block := must.Get(Parse(pair))(t)
-		if _, _, err := block.Seek(make([]byte, pair.Type.Width())); err == nil {
-			t.Errorf("%s %s: Seek succeeded", pair.Type, pair.Encoding)
-		}
+		must.Refuse(t, must.Err2(block.Seek(make([]byte, pair.Type.Width()))), pair.Type, pair.Encoding)
 	}
 }
 
@@ -289,9 +284,8 @@ func TestCellReadsUseTheChunkCache(t *testing.T) {
 	}
 	// A chunk is decoded at its second read: for cell 2047, and for cells 2048 and 9999 in the
 	// second round.
-	if len(cache.m) != 3 || cache.hits != 6 {
-		t.Errorf("%d chunks kept, %d hits of %d; want 3 and 6", len(cache.m), cache.hits, cache.gets)
-	}
+	must.Equal(t, len(cache.m), 3, cache.gets)
+	must.Equal(t, cache.hits, 6, cache.gets)
 }
 
 // Reads of single cells in many different chunks do not add these chunks to the cache.

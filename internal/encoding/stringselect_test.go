@@ -128,8 +128,7 @@ func TestSelectedLongValuesTakeLittleMemory(t *testing.T) {
 		t.Errorf("%d bytes allocated", allocated)
 	}
 	for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
-		if !bytes.Equal(got.Bytes[i], v.Bytes[i]) || cap(got.Bytes[i]) != len(got.Bytes[i]) {
-			t.Fatalf("value %d: %d bytes, want %d", i, len(got.Bytes[i]), len(v.Bytes[i]))
-		}
+		must.Equal(t, got.Bytes[i], v.Bytes[i], i)
+		must.Equal(t, cap(got.Bytes[i]), len(got.Bytes[i]), i)
 	}
 }

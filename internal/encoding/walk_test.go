@@ -72,9 +72,8 @@ func TestBlocksInTheCacheFindPlanesOnce(t *testing.T) {
 		var x, y viewBuffer
 		a, err := cached.view(i, &x)
 		b, err2 := once.view(i, &y)
-		if err != nil || err2 != nil {
-			t.Fatal(err, err2)
-		}
+		must.Do(t, err)
+		must.Do(t, err2)
 		for k := range 8 * a.row {
 			must.Equal(t, a.cell(k), b.cell(k), i, k)
 		}

@@ -3,7 +3,6 @@ package encoding
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -73,8 +72,6 @@ func TestReadsOfBadChunksReturnErrors(t *testing.T) {
 			must.Fail(t, use(), fault.ErrCorrupt, name)
 		}
 		must.Do(t, block.Decode(0, 1024, out, 0))
-		if _, _, err := block.Seek([]byte{1}); !errors.Is(err, fault.ErrUnsupported) {
-			t.Errorf("seek for a cell of one byte: %v", err)
-		}
+		must.Fail(t, must.Err2(block.Seek([]byte{1})), fault.ErrUnsupported, "seek for a cell of one byte")
 	}
 }

@@ -104,9 +104,8 @@ func TestDamagedContainersLoseOnlyWhatIsAfterTheDamage(t *testing.T) {
 		d := open(t, server(t, whole[:n], 8192))
 		_, _, one := d.FindBlock(1)
 		_, _, two := d.FindBlock(2)
-		if (one == nil) != (n >= second) || (two == nil) != (n >= deleted) {
-			t.Errorf("cut at %d: block 1: %v, block 2: %v", n, one, two)
-		}
+		must.Equal(t, one == nil, n >= second, n, one, two)
+		must.Equal(t, two == nil, n >= deleted, n, one, two)
 		if silent := len(d.Problems()) == 0; silent != (n >= first) {
 			t.Errorf("cut at %d: %d problems", n, len(d.Problems()))
 		}

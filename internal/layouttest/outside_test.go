@@ -43,12 +43,8 @@ func TestAnotherModuleWritesAndReadsEveryFormat(t *testing.T) {
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off",
 		"GOWORK=off")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Do(t, err, out)
 	for _, kind := range []string{"cfile", "bloom", "delta", "rowset and block store", "memrowset", "compaction"} {
-		if !strings.Contains(string(out), kind+" ok\n") {
-			t.Errorf("%s did not run:\n%s", kind, out)
-		}
+		must.Contain(t, string(out), kind+" ok\n", kind)
 	}
 }

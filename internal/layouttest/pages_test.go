@@ -90,9 +90,7 @@ func TestLinksOfPagesExist(t *testing.T) {
 		text := must.Get(os.ReadFile(page))(t)
 		rel, _ := filepath.Rel(moduleRoot(t), page)
 		for _, p := range picture.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), filepath.FromSlash(p[1]))); err != nil {
-				t.Errorf("%s: %v", rel, err)
-			}
+			must.Do(t, must.Err(os.Stat(filepath.Join(filepath.Dir(page), filepath.FromSlash(p[1])))), rel)
 		}
 		for _, l := range link.FindAllStringSubmatch(string(text), -1) {
 			name, target := l[1], l[2]

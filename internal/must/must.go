@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -55,6 +56,9 @@ func Get2[V, W any](v V, w W, err error) func(T) (V, W) {
 // Err returns the error of a call with one result.
 func Err[V any](_ V, err error) error { return err }
 
+// Err2 returns the error of a call with two results.
+func Err2[V, W any](_ V, _ W, err error) error { return err }
+
 // Fail ends the test if err is not want, as [errors.Is] compares them. The failure starts with
 // about, which names the case.
 func Fail(t T, err, want error, about ...any) {
@@ -69,6 +73,15 @@ func Refuse(t T, err error, about ...any) {
 	if err == nil {
 		t.Helper()
 		t.Fatal(title(about) + "no error")
+	}
+}
+
+// Contain ends the test if text does not contain part. The failure starts with about, which names
+// the case.
+func Contain(t T, text, part string, about ...any) {
+	if !strings.Contains(text, part) {
+		t.Helper()
+		t.Fatal(title(about) + fmt.Sprintf("%q is not in\n%s", part, text))
 	}
 }
 
@@ -97,10 +110,15 @@ func emptySlice(v any) bool {
 	return r.Kind() == reflect.Slice && r.Len() == 0
 }
 
-// title is about in one line.
+// title is about as the start of a message.
 func title(about []any) string {
 	if len(about) == 0 {
 		return ""
+	}
+	for i, v := range about {
+		if b, ok := v.([]byte); ok {
+			about[i] = strconv.QuoteToASCII(string(b))
+		}
 	}
 	return strings.TrimSpace(fmt.Sprintln(about...)) + ": "
 }

@@ -18,7 +18,8 @@ func TestFailures(t *testing.T) {
 	Do(&r, io.EOF)
 	Do(&r, io.EOF, "case", 6)
 	Do(&r, nil, io.EOF)
-	Refuse(&r, nil, "case")
+	Refuse(&r, Err2(1, 2, nil), "case", []byte("a\n"))
+	Contain(&r, "ab", "c")
 	Get(1, io.EOF)(&r)
 	Get2(1, 2, io.EOF)(&r)
 	Fail(&r, Err(1, nil), io.EOF, "case", 7)
@@ -26,7 +27,7 @@ func TestFailures(t *testing.T) {
 	Equal(&r, "a", "b", "case")
 	Equal(&r, []byte("a\n"), nil)
 	Equal(&r, "a\nb", "c")
-	want := recorder{"EOF", "case 6: EOF", "Do has one error, and it is the second argument", "case: no error",
+	want := recorder{"EOF", "case 6: EOF", "Do has one error, and it is the second argument", `case "a\n": no error`, "\"c\" is not in\nab",
 		"EOF", "EOF", "case 7: error <nil>, want EOF", "got 1, want 2",
 		`case: got "a", want "b"`, `got "a\n", want ""`, "got\na\nb\nwant\nc"}
 	Equal(t, r, want)
@@ -39,6 +40,7 @@ func TestSuccesses(t *testing.T) {
 	Do(t, nil)
 	Do(t, nil, "case", 1)
 	Refuse(t, io.EOF)
+	Contain(t, "abc", "bc")
 	Equal(t, Get("a", nil)(t), "a")
 	a, b := Get2(1, 2, nil)(t)
 	Equal(t, a+b, 3)

@@ -2,9 +2,9 @@ package handover
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -74,9 +74,8 @@ func TestAdoptRefuses(t *testing.T) {
 		fsys := vfs.NewMem()
 		s := openStore(t, fsys)
 		_, err := s.Adopt(t.Context(), oribi.Adoption{Name: "t", Schema: from.Schema, RowSets: test.sets})
-		if !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.text) {
-			t.Errorf("%s: %v, want %v with %q", test.name, err, test.err, test.text)
-		}
+		must.Fail(t, err, test.err, test.name)
+		must.Contain(t, fmt.Sprint(err), test.text, test.name)
 		must.Do(t, s.Close())
 		if ok, err := wholeOrAbsent(t, fsys, "t", nil); ok || err != nil {
 			t.Errorf("%s: table %v, %v", test.name, ok, err)

@@ -220,9 +220,7 @@ func TestInstallRefusals(t *testing.T) {
 			before := contents(t, fsys, "/")
 			test.options.FS = fsys
 			_, err := Install(t.Context(), table, "/ts", ids[0], test.options)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %s", err, test.want)
-			}
+			must.Contain(t, fmt.Sprint(err), test.want)
 			must.Equal(t, before, contents(t, fsys, "/"), "the directory was changed")
 		})
 	}
@@ -410,9 +408,7 @@ func installCrashes(
 	}
 	check := func(at string, state *vfs.Mem) {
 		d, err := kudu.Open(dir, kudu.Options{FS: state})
-		if err != nil {
-			t.Fatalf("%s: %v", at, err)
-		}
+		must.Do(t, err, at)
 		verified(t, d)
 		rows := kuduRows(t, openKudu(t, d, id), mvcc.Max-1)
 		if len(rows) != 0 && !slices.Equal(rows, want) {

@@ -58,9 +58,7 @@ func TestServersServeInstalledTables(t *testing.T) {
 		var rows int64
 		for _, id := range ids {
 			result, err := Install(t.Context(), table, server.Dir, id, InstallOptions{PartitionOnly: len(ids) > 1})
-			if err != nil {
-				t.Fatalf("-seed=%d: %v", seed, err)
-			}
+			must.Do(t, err, seed)
 			rows += result.Rows
 		}
 		must.Equal(t, rows, int64(len(tableRows(t, table))), name)
@@ -92,9 +90,7 @@ func TestServersServeExports(t *testing.T) {
 	seed := seedtest.Seed(t)
 	server := c.Servers[0]
 	r, table := servableTable(t, &seed)
-	if _, err := Export(t.Context(), table, server.Dir, ExportOptions{}); err != nil {
-		t.Fatalf("-seed=%d: %v", seed, err)
-	}
+	must.Do(t, must.Err(Export(t.Context(), table, server.Dir, ExportOptions{})), seed)
 	c.StartServer(server)
 	c.Wait("master", "unsafe_rebuild", server.Address, "--fs_wal_dir="+c.MasterDir(), "--default_num_replicas=1")
 	c.Stop(server)

@@ -192,9 +192,8 @@ func TestOnOperationIsCalledBeforeEachOperation(t *testing.T) {
 	must.Fail(t, f.Sync(), refused, "the refused sync")
 	must.Equal(t, len(list(t, fsys.Point().Cut())), 0)
 	want := []string{"0 create /a false", "1 write /a false", "2 write /a true", "3 sync /a false"}
-	if fmt.Sprint(seen) != fmt.Sprint(want) || fsys.Operations() != 4 {
-		t.Errorf("operations %q, want %q", seen, want)
-	}
+	must.Equal(t, fmt.Sprint(seen), fmt.Sprint(want), want)
+	must.Equal(t, fsys.Operations(), 4, want)
 	fsys.OnOperation(nil)
 	must.Do(t, errors.Join(f.Sync(), fsys.SyncDir("/")))
 	must.Equal(t, read(t, fsys.Point().Cut(), "/a"), "hello")
@@ -218,9 +217,8 @@ func TestStatesRespectTheirLimit(t *testing.T) {
 		for s := range fsys.Point().States(seed, 10) {
 			n++
 			hashes = append(hashes, s.Hash[:]...)
-			if hash(s.Image) != s.Hash || hash(s.Image.Crash()) != s.Hash {
-				t.Error("not all of the state is durable")
-			}
+			must.Equal(t, hash(s.Image), s.Hash, "not all of the state is durable")
+			must.Equal(t, hash(s.Image.Crash()), s.Hash, "not all of the state is durable")
 		}
 		must.Equal(t, n, 10)
 		return hashes

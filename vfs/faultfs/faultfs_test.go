@@ -3,6 +3,7 @@ package faultfs
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -211,9 +212,8 @@ func TestInjectedErrorsMatchThoseOfADisk(t *testing.T) {
 		disk, _, f := example(t)
 		disk.Fail(Rule{Ops: []Op{c.op}, Err: c.err})
 		err := c.call(disk, f)
-		if err == nil || err.Error() != c.text || errors.Is(err, fault.ErrNoSpace) != c.noSpace {
-			t.Errorf("%v: %v", c.text, err)
-		}
+		must.Equal(t, fmt.Sprint(err), c.text)
+		must.Equal(t, errors.Is(err, fault.ErrNoSpace), c.noSpace)
 		if want := c.err; want != nil && !errors.Is(err, want) {
 			t.Errorf("%v is not %v", err, want)
 		}

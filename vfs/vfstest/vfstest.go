@@ -87,9 +87,7 @@ func readBack(t *testing.T, v vfs.FS, dir string) {
 	}
 	must.Do(t, f.Sync())
 	must.Do(t, f.Close())
-	if _, err := f.ReadAt(b, 0); err == nil {
-		t.Error("a closed file can be read")
-	}
+	must.Refuse(t, must.Err(f.ReadAt(b, 0)), "a closed file can be read")
 }
 
 func readOnly(t *testing.T, v vfs.FS, dir string) {
@@ -97,12 +95,8 @@ func readOnly(t *testing.T, v vfs.FS, dir string) {
 	must.Do(t, put(t, v, name, "hello").Close())
 	f := must.Get(v.Open(name, false))(t)
 	defer f.Close()
-	if _, err := f.WriteAt([]byte("x"), 0); err == nil {
-		t.Error("written")
-	}
-	if err := f.Truncate(0); err == nil {
-		t.Error("cut")
-	}
+	must.Refuse(t, must.Err(f.WriteAt([]byte("x"), 0)))
+	must.Refuse(t, f.Truncate(0))
 	must.Equal(t, text(t, f), "hello")
 }
 
@@ -274,9 +268,7 @@ func windows(t *testing.T, v vfs.FS, dir string) {
 	for range 20 {
 		off, n := rng.Int64N(30000), 1+rng.Int64N(20000)
 		if missing := off + n - int64(len(want)); missing > 0 {
-			if _, err := vfs.Map(f, off, n); err == nil {
-				t.Error("a window after the end of the file")
-			}
+			must.Refuse(t, must.Err(vfs.Map(f, off, n)), "a window after the end of the file")
 			must.Get(f.WriteAt(make([]byte, missing), int64(len(want))))(t)
 			want = append(want, make([]byte, missing)...)
 		}
@@ -304,9 +296,7 @@ func windows(t *testing.T, v vfs.FS, dir string) {
 	must.Fail(t, err, fs.ErrInvalid, "an empty window")
 	r := must.Get(v.Open(name, false))(t)
 	defer r.Close()
-	if _, err := vfs.Map(r, 0, 10); err == nil {
-		t.Error("a window on a file that is open for reading only")
-	}
+	must.Refuse(t, must.Err(vfs.Map(r, 0, 10)), "a window on a file that is open for reading only")
 }
 
 func shorter(t *testing.T, v vfs.FS, dir string) {

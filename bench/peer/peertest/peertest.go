@@ -67,9 +67,7 @@ func checkQueries(t *testing.T, l peer.Lineitem, items []inputs.Item) {
 			want.AddItem(q, &items[i])
 		}
 		got, err := l.Query(q)
-		if err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
+		must.Do(t, err, q)
 		must.Equal(t, got.String(), want.String(), q)
 	}
 }

@@ -92,9 +92,8 @@ func TestErrorsOfUseNameTheOperation(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, refused) || err.Error() != "op 3: refused" {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(t, err, refused)
+	must.Equal(t, fmt.Sprint(err), "op 3: refused")
 }
 
 func TestLinesAreNumberedAndNeedNoEnd(t *testing.T) {
@@ -169,9 +168,7 @@ func TestRealHistoryDecodes(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatalf("line %d: %v", i+1, err)
-		}
+		must.Do(t, err, i+1)
 	}
 	if n != ops || ops < 60000 {
 		t.Errorf("%d operations of %d", n, ops)

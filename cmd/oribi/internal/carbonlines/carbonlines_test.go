@@ -168,9 +168,7 @@ func TestColumnsReadBack(t *testing.T) {
 		{`{"name":"a","type":"INT","nullable":true}`, `unknown field "nullable"`},
 		{`"INT"`, `want an object, not a string`},
 	} {
-		if _, err := ReadColumns("f", strings.NewReader(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %s", c.in, err, c.want)
-		}
+		must.Contain(t, fmt.Sprint(must.Err(ReadColumns("f", strings.NewReader(c.in)))), c.want, c.in)
 	}
 }
 

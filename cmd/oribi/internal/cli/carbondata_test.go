@@ -216,15 +216,12 @@ func TestCarbonInfoAgreesWithManifest(t *testing.T) {
 			t.Errorf("%d rows, %d blocklets, %d pages, want %d, %d, %d", info.Rows, info.Blocklets,
 				info.Pages, g.Rows, g.Blocklets, g.Pages)
 		}
-		if !slices.Equal(info.Encodings, g.Encodings) || !slices.Equal(info.Features, g.Features) {
-			t.Errorf("encodings %q, features %q, want %q, %q", info.Encodings, info.Features, g.Encodings, g.Features)
-		}
+		must.Equal(t, strings.Join(info.Encodings, " "), strings.Join(g.Encodings, " "))
+		must.Equal(t, strings.Join(info.Features, " "), strings.Join(g.Features, " "))
 		for _, format := range []string{"table", "csv"} {
 			text := succeed(t, "carbondata", "info", g.dir, "--format", format)
 			for _, f := range info.Files {
-				if !strings.Contains(text, f.File) {
-					t.Errorf("%s does not name %s", format, f.File)
-				}
+				must.Contain(t, text, f.File, format)
 			}
 		}
 	})
@@ -314,9 +311,8 @@ func TestCarbonWriteIsInterrupted(t *testing.T) {
 		a := &console.Console{Stdout: &console.Stdout{Out: io.Discard}, Stderr: &errs}
 		code := run(newCountdown(asked), a,
 			[]string{"carbondata", "write", "--schema", columns, "--values", rows, "--sort-columns", "n", out})
-		if code != exit.Interrupted || errs.String() != "oribi: interrupted\n" {
-			t.Errorf("canceled at check %d: exit code %d: %s", asked, code, errs.String())
-		}
+		must.Equal(t, code, exit.Interrupted, asked)
+		must.Equal(t, errs.String(), "oribi: interrupted\n", asked)
 		if left, _ := os.ReadDir(dir); len(left) != 2 {
 			t.Errorf("canceled at check %d: it leaves %v", asked, left)
 		}

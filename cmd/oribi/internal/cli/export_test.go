@@ -460,9 +460,8 @@ func interruptExport(t *testing.T, store string, args ...string) {
 			must.Do(t, os.RemoveAll(out))
 			return
 		}
-		if code != exit.Interrupted || stderr.String() != "oribi: interrupted\n" {
-			t.Fatalf("%v: canceled at check %d: exit code %d: %s", args, asked, code, stderr.String())
-		}
+		must.Equal(t, code, exit.Interrupted, args, asked)
+		must.Equal(t, stderr.String(), "oribi: interrupted\n", args, asked)
 		left, _ := os.ReadDir(dir)
 		if len(left) != 3 { // the store, the schema, and the rows
 			t.Fatalf("%v: canceled at check %d: %v", args, asked, left)
@@ -509,9 +508,8 @@ func TestExportRefusesNamesThatCarbonDataDoesNotHave(t *testing.T) {
 	} {
 		_, errs, code := command(nil, "table", "export", store, "t", out, "--format",
 			"carbondata", "--columns", columns)
-		if code != exit.Failed || errs != want {
-			t.Errorf("exit code %d: %s\nwant %s", code, errs, want)
-		}
+		must.Equal(t, code, exit.Failed)
+		must.Equal(t, errs, want)
 	}
 	exported(t, store, "t", out, "--columns", "id,n")
 }

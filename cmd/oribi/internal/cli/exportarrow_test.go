@@ -63,9 +63,8 @@ func TestExportedColumnsComeBack(t *testing.T) {
 		same(t, c.name+": rows", succeed(t, "table", "scan", store, table), wantRows)
 	}
 	stream, errs, code := command(nil, "table", "export", store, "t", "-", "--format", "arrow")
-	if code != 0 || errs != "exported 3000 rows\n" {
-		t.Fatalf("exit code %d: %s", code, errs)
-	}
+	must.Equal(t, code, 0)
+	must.Equal(t, errs, "exported 3000 rows\n")
 	loaded(t, bytes.NewReader([]byte(stream)), "3000", store, "stream", "-", "--create", "--input-format", "arrow")
 	same(t, "stream: description", definition(t, store, "stream"), want)
 	same(t, "stream: rows", succeed(t, "table", "scan", store, "stream"), wantRows)
@@ -119,9 +118,8 @@ func TestExportedDefinitionComesBack(t *testing.T) {
 			t.Errorf("%s with --columns: types %s", name, types)
 		}
 		_, errs, code = command(nil, "table", "load", store, "none", out, "--create", "--columns", "a,n")
-		if code != exit.Misused || !strings.Contains(errs, `names "b" as a key column, which is not loaded`) {
-			t.Errorf("%s without a key column: exit code %d: %s", name, code, errs)
-		}
+		must.Equal(t, code, exit.Misused, name)
+		must.Contain(t, errs, `names "b" as a key column, which is not loaded`, name)
 		for _, table := range []string{"dry", "same", "other", "part"} {
 			succeed(t, "table", "drop", store, table, "--yes")
 		}

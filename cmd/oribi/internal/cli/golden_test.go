@@ -164,9 +164,7 @@ func TestWriteMatchesKuduBytes(t *testing.T) {
 			out = filepath.Join(tmp, "zoned")
 			succeed(t, "cfile", "write", "--spec", spec, "--values", filepath.Join(dir, g.Values), "--zone-map", out)
 			checkWritten(t, g, dir, out)
-			if info := succeed(t, "cfile", "info", out); !strings.Contains(info, `"zone_map":true`) {
-				t.Errorf("no zone map: %s", info)
-			}
+			must.Contain(t, succeed(t, "cfile", "info", out), `"zone_map":true`, "no zone map")
 		}
 	})
 	if same < 5 {
@@ -279,9 +277,8 @@ func TestBlocksCoverWholeFile(t *testing.T) {
 				rows += *b.Rows
 			}
 		}
-		if end+info.Bytes.Footer != info.Size || rows != info.Rows {
-			t.Errorf("cblocks end at %d, %d rows: %+v", end, rows, info)
-		}
+		must.Equal(t, end+info.Bytes.Footer, info.Size, end, info)
+		must.Equal(t, rows, info.Rows, end, info)
 	})
 }
 

@@ -95,9 +95,7 @@ func TestInspectServesUntilItIsInterrupted(t *testing.T) {
 	if code, errs := end(); code != exit.Done || errs != "" {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
-	if _, err := http.Get(address.String()); err == nil {
-		t.Error("the server still answers")
-	}
+	must.Refuse(t, must.Err(http.Get(address.String())), "the server still answers")
 }
 
 func TestInspectWarnsAboutOtherMachines(t *testing.T) {
@@ -128,9 +126,8 @@ func TestInspectRefusesWrongFlags(t *testing.T) {
 		errs := must.Get(os.Create(filepath.Join(t.TempDir(), "stderr")))(t)
 		code := Run(t.Context(), append([]string{"inspect"}, c.args...), nil, os.Stdout, errs)
 		text, _ := os.ReadFile(errs.Name())
-		if code != c.code || !strings.Contains(string(text), c.text) {
-			t.Errorf("%v: exit code %d, want %d: %s", c.args, code, c.code, text)
-		}
+		must.Equal(t, code, c.code, c.args)
+		must.Contain(t, string(text), c.text, c.args)
 	}
 }
 

@@ -217,8 +217,7 @@ func interruptLoad(t *testing.T, store, file string, args ...string) {
 			}
 			return
 		}
-		if code != exit.Interrupted || !strings.Contains(stderr.String(), "oribi: interrupted\n") {
-			t.Fatalf("canceled at check %d: exit code %d: %s", asked, code, stderr.String())
-		}
+		must.Equal(t, code, exit.Interrupted, asked)
+		must.Contain(t, stderr.String(), "oribi: interrupted\n", asked)
 	}
 }

@@ -118,9 +118,8 @@ func TestProbeMatchesKudu(t *testing.T) {
 			}
 		}
 		got, errs, code := command(strings.NewReader(keys.String()), "bloom", "probe", file, "-")
-		if code != 0 || got != want.String() {
-			t.Errorf("%s: answers differ from Kudu's; exit code %d: %s", m.Name, code, errs)
-		}
+		must.Equal(t, code, 0, m.Name, errs)
+		must.Equal(t, got, want.String(), m.Name, errs)
 		if got := succeed(t, first...); !strings.HasPrefix(want.String(), got) || strings.Count(got, "\n") != 20 {
 			t.Errorf("%s: keys on the command line give\n%s", m.Name, got)
 		}
@@ -209,10 +208,8 @@ func TestDeltaDumpDistinguishesUndosFromRedos(t *testing.T) {
 
 func TestDeltaDumpReportsWrongColumns(t *testing.T) {
 	file := filepath.Join("..", "..", "..", "..", "delta", "testdata", "golden", "redo-basic.delta")
-	if got := succeed(t, "delta", "dump", file); !strings.Contains(got,
-		`{"row":0,"ts":1,"type":"REDO","op":"UPDATE","cols":{"11":"0x05000000"}}`) {
-		t.Errorf("without types:\n%s", got)
-	}
+	must.Contain(t, succeed(t, "delta", "dump", file),
+		`{"row":0,"ts":1,"type":"REDO","op":"UPDATE","cols":{"11":"0x05000000"}}`)
 	for _, columns := range []string{`{}`, `[1]`, `[{"id":11}]`, `[{"type":"INT8"}]`,
 		`[{"id":"11","type":"INT8"}]`, `[{"id":11,"type":"WORD"}]`,
 		`[{"id":11,"type":"INT8"},{"id":11,"type":"INT8"}]`, `[`, `[{"id":11,"type":"INT8","nullable":1}]`} {
@@ -308,9 +305,8 @@ func TestFilesFromStreams(t *testing.T) {
 	file := filepath.Join(dir, "decimal32-bshuf-lz4-v.cfile")
 	want := succeed(t, "cfile", "dump", file)
 	got, errs, code := command(strings.NewReader(read(t, file)), "cfile", "dump", "-")
-	if code != 0 || got != want {
-		t.Errorf("from stdin: exit code %d: %s", code, errs)
-	}
+	must.Equal(t, code, 0, errs)
+	must.Equal(t, got, want, errs)
 	packed := filepath.Join(t.TempDir(), "x.cfile.gz")
 	put(t, packed, pack(t, read(t, file)))
 	must.Equal(t, succeed(t, "cfile", "dump", packed), want, "unpacked it prints\n")
@@ -344,9 +340,8 @@ func TestAdviseTriesEverything(t *testing.T) {
 		"double-bshuf-lz4-null-p":   10, "decimal128-plain-lz4-p": 10,
 		"arrays/spec-example": 15, "empty-int32-plain": 15} {
 		out := succeed(t, "cfile", "advise", filepath.Join(dir, file+".cfile"))
-		if strings.Count(out, "\n") != want || strings.Count(out, `"current":true`) != 1 {
-			t.Errorf("%s:\n%s", file, out)
-		}
+		must.Equal(t, strings.Count(out, "\n"), want, file, out)
+		must.Equal(t, strings.Count(out, `"current":true`), 1, file, out)
 		last := int64(0)
 		for line := range strings.Lines(out) {
 			var trial struct{ Size int64 }

@@ -94,9 +94,7 @@ func (p *publicFiles) load(t *testing.T, name string) {
 		}
 		return
 	}
-	if err := p.compare(records); err != nil {
-		t.Errorf("%s: %v", name, err)
-	}
+	must.Do(t, p.compare(records), name)
 }
 
 func (p *publicFiles) count(code int, what string) {

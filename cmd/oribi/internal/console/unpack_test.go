@@ -105,9 +105,8 @@ func TestZerosAfterPackedContentEndIt(t *testing.T) {
 		for _, in := range []io.Reader{bytes.NewReader(append(bytes.Clone(file), c.after...)),
 			iotest.HalfReader(bytes.NewReader(append(bytes.Clone(file), c.after...)))} {
 			got, err := unpackAll(in)
-			if !bytes.Equal(got, text) || (err == nil) != c.valid {
-				t.Errorf("%s: %d bytes of %d, %v", c.name, len(got), len(text), err)
-			}
+			must.Equal(t, got, text, c.name, err)
+			must.Equal(t, err == nil, c.valid, c.name, err)
 			if !c.valid && !IsBadPack(err) {
 				t.Errorf("%s: %v is not the error of a damaged file", c.name, err)
 			}

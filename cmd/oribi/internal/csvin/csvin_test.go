@@ -270,9 +270,7 @@ func TestGivenNamesReplaceTheHeader(t *testing.T) {
 		r := NewReader(strings.NewReader(c.text), ',')
 		names, err := r.Header(Names{List: []string{"id", "a", "b"}, Flag: "--header"})
 		if c.fault != "" {
-			if err == nil || err.Error() != c.fault {
-				t.Errorf("%q: %v", c.text, err)
-			}
+			must.Equal(t, fmt.Sprint(err), c.fault, c.text)
 			continue
 		}
 		if err != nil || strings.Join(names, " ") != "id a b" {

@@ -2,6 +2,7 @@ package hfilelines
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -20,17 +21,14 @@ func TestByteStringForms(t *testing.T) {
 	} {
 		must.Equal(t, string(AppendBytes(nil, []byte(c.bytes))), c.json, c.bytes)
 		row, _, err := NewReader(strings.NewReader(`{"row":` + c.json + "}")).Column()
-		if err != nil || string(row) != c.bytes {
-			t.Errorf("%s reads as %q, %v", c.json, row, err)
-		}
+		must.Do(t, err, c.json)
+		must.Equal(t, string(row), c.bytes, c.json)
 	}
 	for text, want := range map[string]string{"a": "a", "": "", "0x": "", "0x6162": "ab", "0xFF": "\xff", "é": "é"} {
 		must.Equal(t, string(must.Get(ParseBytes(text))(t)), want, text)
 	}
 	for _, text := range []string{"0xf", "0xzz"} {
-		if _, err := ParseBytes(text); err == nil {
-			t.Errorf("ParseBytes(%q) accepts it", text)
-		}
+		must.Refuse(t, must.Err(ParseBytes(text)), text)
 	}
 }
 
@@ -123,8 +121,6 @@ func TestMalformedLinesAreErrors(t *testing.T) {
 			1): "want an integer of 64 bits",
 		`{"row":"a",` + strings.Replace(rest, `:1,`, `:9223372036854775808,`, 1): "want an integer of 64 bits",
 	} {
-		if _, err := NewReader(strings.NewReader(line)).Cell(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60s: %v, want %q", line, err, want)
-		}
+		must.Contain(t, fmt.Sprint(must.Err(NewReader(strings.NewReader(line)).Cell())), want, line)
 	}
 }

@@ -96,9 +96,7 @@ func FuzzTypesOfJSONTakeItsValues(f *testing.F) {
 						err != nil && w.Value[0] != '"' {
 						continue
 					}
-					if _, err := cell.FromJSON(nil, c, w.Value); err != nil {
-						t.Fatalf("%q is %s, which does not take %s: %v", text, c.TypeName(), w.Value, err)
-					}
+					must.Do(t, must.Err(cell.FromJSON(nil, c, w.Value)), text, c.TypeName(), w.Value)
 				}
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/must"
@@ -44,9 +43,8 @@ func TestRemovedStoreLeavesOtherFiles(t *testing.T) {
 				left = append(left, filepath.ToSlash(in))
 				return err
 			})
-			if err != nil || !slices.Equal(left, c.want) {
-				t.Errorf("left %v, %v, want %v", left, err, c.want)
-			}
+			must.Do(t, err)
+			must.Equal(t, left, c.want)
 		})
 	}
 }

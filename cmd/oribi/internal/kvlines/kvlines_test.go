@@ -73,9 +73,7 @@ func TestPrintedPairsReadBack(t *testing.T) {
 func TestLongKeysAndValuesAreRefused(t *testing.T) {
 	long := strings.Repeat("k", kv.MaxKeyBytes+1)
 	for _, err := range JSON("in", strings.NewReader("\n"+`{"key":"`+long+`","value":""}`)) {
-		if err == nil || err.Error() != "in:2: a key of 16385 bytes, at most 16384 are allowed" {
-			t.Error(err)
-		}
+		must.Equal(t, fmt.Sprint(err), "in:2: a key of 16385 bytes, at most 16384 are allowed")
 	}
 }
 

@@ -94,9 +94,7 @@ func checkRead(t *testing.T, text string, want *batch.Vector, array bool) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatalf("%s: line %d: %v", want.Type, in.Line, err)
-		}
+		must.Do(t, err, want.Type, in.Line)
 	}
 	must.Equal(t, got.Len, want.Len, want.Type)
 	same := func(a, b *batch.Vector, i, k int) bool {

@@ -133,14 +133,10 @@ func TestBadRowsOfBatches(t *testing.T) {
 	loadText(t, store, to, `{"id":2}`)
 
 	_, err := Run(context.Background(), nil, batchOptions(store, from, to))
-	if want := `in: row 3: column "n": 300 is out of range for uint8`; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	must.Equal(t, fmt.Sprint(err), `in: row 3: column "n": 300 is out of range for uint8`)
 	o := batchOptions(store, from, to, oribi.To(int64(3)))
-	if _, err := Run(context.Background(), nil, o); err == nil ||
-		err.Error() != `in: row 2: column "id": key 2: key exists` {
-		t.Errorf("existing key: %v", err)
-	}
+	must.Equal(t, fmt.Sprint(must.Err(Run(context.Background(), nil, o))),
+		`in: row 2: column "id": key 2: key exists`)
 	var bad bytes.Buffer
 	o = batchOptions(store, from, to)
 	o.SkipBad = &bad

@@ -105,9 +105,7 @@ func TestLoadRealFilesRoundTrip(t *testing.T) {
 		o := options(store, createTable(t, store, "t", s))
 		o.Delimiter, o.Names = c.delimiter, csvin.Names{List: c.columns, NoHeader: c.columns != nil}
 		result, err := Run(context.Background(), bytes.NewReader(text), o)
-		if err != nil {
-			t.Fatalf("%s: %v", c.file, err)
-		}
+		must.Do(t, err, c.file)
 		want := csvRecords(t, text, c.delimiter)
 		if c.columns != nil {
 			want = append([][]string{c.columns}, want...)
@@ -142,9 +140,8 @@ func sameRecords(t testing.TB, got, want [][]string, keys int) {
 		}
 		byKey[strings.Join(ordered[:keys], "\x00")] = ordered
 	}
-	if len(got) != len(want) || len(byKey) != len(want)-1 {
-		t.Fatalf("%d records, want %d", len(got), len(want))
-	}
+	must.Equal(t, len(got), len(want))
+	must.Equal(t, len(byKey), len(want)-1)
 	for _, r := range got[1:] {
 		must.Equal(t, r, byKey[strings.Join(r[:keys], "\x00")])
 	}
@@ -233,9 +230,7 @@ func TestLoadPrintedTableRoundTrip(t *testing.T) {
 			o := options(store, createTable(t, store, fmt.Sprintf("t%d.%d", n, form), s))
 			o.Format, o.Rows = format, 1+r.IntN(100)
 			o.Mode = []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpInsertIgnore}[r.IntN(3)]
-			if _, err := Run(ctx, strings.NewReader(text), o); err != nil {
-				t.Fatalf("%v\n%s", err, text)
-			}
+			must.Do(t, must.Err(Run(ctx, strings.NewReader(text), o)), text)
 			must.Equal(t, printed(t, o.Table, form), text)
 		}
 	}

@@ -60,9 +60,7 @@ func TestFormats(t *testing.T) {
 		must.Do(t, errors.Join(w.Write(in), w.Close()))
 		must.Equal(t, out.String(), strings.Join(c.want, "\n"), c.format)
 	}
-	if _, err := ParseFormat("xml"); err == nil {
-		t.Error("xml was accepted as a format")
-	}
+	must.Refuse(t, must.Err(ParseFormat("xml")), "xml was accepted as a format")
 }
 
 func TestEmptyTableOutput(t *testing.T) {

@@ -155,9 +155,8 @@ func TestPrintable(t *testing.T) {
 		"\u202eevil": `"\u202eevil"`, "a\u200bb": `"a\u200bb"`, "\U000e0001": `"\U000e0001"`, "\u00a0": `"\u00a0"`,
 	} {
 		got, width := appendPrintable([]byte("x"), []byte(in), math.MaxInt)
-		if string(got) != "x"+want || width != textWidth([]byte(want)) {
-			t.Errorf("%q: got %s in %d columns, want x%s", in, got, width, want)
-		}
+		must.Equal(t, string(got), "x"+want, in, want)
+		must.Equal(t, width, textWidth([]byte(want)), in, want)
 		for limit := 1; limit < 8; limit++ {
 			short, shortWidth := appendPrintable(nil, []byte(in), limit)
 			cut, n := appendCut(nil, short, shortWidth, limit)
@@ -189,9 +188,7 @@ func TestSingleWideRowIsPrintedVertically(t *testing.T) {
 	if got := printed(t, Style{Width: 20, Bare: true}, in); strings.Count(got, "\n") != 1 {
 		t.Errorf("bare:\n%s", got)
 	}
-	if got := printed(t, Style{Width: 20}, texts("a|name", long+"|y", "b|z")); !strings.Contains(got, "…") {
-		t.Errorf("two rows:\n%s", got)
-	}
+	must.Contain(t, printed(t, Style{Width: 20}, texts("a|name", long+"|y", "b|z")), "…")
 }
 
 func TestSizesHaveUnitsAndAlignRight(t *testing.T) {
