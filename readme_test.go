@@ -14,8 +14,7 @@ import (
 // page is a Markdown page with fenced code blocks.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	must.Do(t, err)
+	text := must.Get(os.ReadFile(name))(t)
 	return string(text)
 }
 
@@ -79,16 +78,14 @@ func TestProgramsOfPagesRun(t *testing.T) {
 func runProgramOf(t *testing.T, name, first, last string) {
 	source, before, want, after := program(t, page(t, name))
 	dir := t.TempDir()
-	root, err := os.Getwd()
-	must.Do(t, err)
+	root := must.Get(os.Getwd())(t)
 	replace := map[string]string{}
 	for file, source := range map[string]string{"main.go": first + source + last, "dir.go": inDirectory} {
 		written := filepath.Join(dir, file)
 		must.Do(t, os.WriteFile(written, []byte(source), 0o600))
 		replace[filepath.Join(root, "internal", "readme", file)] = written
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	must.Do(t, err)
+	overlay := must.Get(json.Marshal(map[string]any{"Replace": replace}))(t)
 	overlayFile := filepath.Join(dir, "overlay.json")
 	must.Do(t, os.WriteFile(overlayFile, overlay, 0o600))
 	if testing.Short() {

@@ -94,11 +94,8 @@ func TestManifestRoundTrip(t *testing.T) {
 // does not have may be below IDs that it has.
 func TestKnownBlocks(t *testing.T) {
 	data, _ := sample(t)
-	m, err := newManifestReader("manifest", bytes.NewReader(data))
-	if err == nil {
-		err = m.skipToBlocks()
-	}
-	must.Do(t, err)
+	m := must.Get(newManifestReader("manifest", bytes.NewReader(data)))(t)
+	must.Do(t, m.skipToBlocks())
 	k := knownBlocks{m: m}
 	for _, c := range []struct {
 		b    oribi.ImageBlock

@@ -90,8 +90,7 @@ func TestBackupsOfHistoriesAgreeWithModel(t *testing.T) {
 				"seed", seed, "backup", b.Number)
 			if rng.IntN(4) == 0 {
 				keep := 1 + rng.IntN(4)
-				p, err := repo.Prune(ctx, keep)
-				must.Do(t, err)
+				p := must.Get(repo.Prune(ctx, keep))(t)
 				must.Equal(t, p.Removed, max(0, len(first)-keep), "seed", seed, p, "of", len(first))
 				numbers := slices.Sorted(maps.Keys(first))
 				for _, n := range numbers[:p.Removed] {
@@ -101,8 +100,7 @@ func TestBackupsOfHistoriesAgreeWithModel(t *testing.T) {
 		}
 		r.Close()
 		must.Do(t, r.Err, "seed", seed)
-		list, err := repo.Backups(ctx)
-		must.Do(t, err)
+		list := must.Get(repo.Backups(ctx))(t)
 		must.Equal(t, len(list), len(first), "seed", seed, "backups")
 		for _, b := range list {
 			if got, err := restored(repo, b.Number, mem); err != nil || !maps.Equal(got, first[b.Number]) {
@@ -163,8 +161,7 @@ func TestBackupsShareBlocks(t *testing.T) {
 	repo.Progress = func(d, of int64) { done, total = d, of }
 	backupOf := func(s *oribi.Store) backup.Backup {
 		before := sum(objects(t, storage))
-		b, err := repo.Backup(ctx, s)
-		must.Do(t, err)
+		b := must.Get(repo.Backup(ctx, s))(t)
 		after := sum(objects(t, storage))
 		if before > 0 {
 			before += 0
@@ -280,10 +277,8 @@ func repositoryAt(t *testing.T, fsys vfs.FS) (s *oribi.Store, repo *backup.Repos
 	first = map[uint64]digest{}
 	for i := range 2 {
 		put(t, s, table, 300*i, 300*i+600)
-		b, err := repo.Backup(ctx, s)
-		must.Do(t, err)
-		first[b.Number], err = digestOf(s)
-		must.Do(t, err)
+		b := must.Get(repo.Backup(ctx, s))(t)
+		first[b.Number] = must.Get(digestOf(s))(t)
 	}
 	put(t, s, table, 100, 500)
 	return s, repo, first

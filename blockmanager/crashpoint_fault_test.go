@@ -150,11 +150,8 @@ func TestVerifyFindsLostBlocks(t *testing.T) {
 	lose := func(change func(f vfs.File) error) Options {
 		o := o
 		mem := s.mem.Clone()
-		f, err := mem.Open(name, true)
-		if err == nil {
-			err = errors.Join(change(f), f.Close())
-		}
-		must.Do(t, err)
+		f := must.Get(mem.Open(name, true))(t)
+		must.Do(t, errors.Join(change(f), f.Close()))
 		o.FS = mem
 		return o
 	}

@@ -197,11 +197,8 @@ func writeUnfinished(t *testing.T, m *Manager, n int) (*Creation, []block.Sink) 
 	c := m.NewCreation()
 	var sinks []block.Sink
 	for i := range n {
-		sink, err := c.Create()
-		if err == nil {
-			_, err = sink.Write(bytes.Repeat([]byte{byte('a' + i)}, sinkBuffer+100))
-		}
-		must.Do(t, err)
+		sink := must.Get(c.Create())(t)
+		must.Do(t, must.Err(sink.Write(bytes.Repeat([]byte{byte('a' + i)}, sinkBuffer+100))))
 		sinks = append(sinks, sink)
 	}
 	return c, sinks

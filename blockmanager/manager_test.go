@@ -400,11 +400,8 @@ func TestOnlyWritersRemoveStrayContainers(t *testing.T) {
 	for n, content := range map[string][]byte{stray: nil, name(6): encodeHeader(o.Instance, fill16(6)),
 		foreign:              encodeHeader(fill16(9), fill16(7)),
 		"/store/data/README": nil, "/store/data/x.data": nil} {
-		f, err := mem.Create(n)
-		if err == nil {
-			_, err = f.WriteAt(content, 0)
-		}
-		must.Do(t, err)
+		f := must.Get(mem.Create(n))(t)
+		must.Do(t, must.Err(f.WriteAt(content, 0)))
 		f.Close()
 	}
 	m := must.Get(Open(o))(t)
@@ -541,11 +538,8 @@ func TestCreationOpensItsFinishedBlocks(t *testing.T) {
 	c := m.NewCreation()
 	var sinks []block.Sink
 	for i := range 3 {
-		sink, err := c.Create()
-		if err == nil {
-			_, err = sink.Write(bytes.Repeat([]byte{byte(i + 1)}, 5000))
-		}
-		must.Do(t, err)
+		sink := must.Get(c.Create())(t)
+		must.Do(t, must.Err(sink.Write(bytes.Repeat([]byte{byte(i + 1)}, 5000))))
 		sinks = append(sinks, sink)
 	}
 	must.Do(t, errors.Join(c.Finish(sinks[0]), c.Finish(sinks[1])))

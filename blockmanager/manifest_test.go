@@ -65,8 +65,7 @@ func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 
 // metaOf returns the names in meta/, with the content of manifests.
 func metaOf(t *testing.T, o Options, m *vfs.Mem) (all []string) {
-	names, err := m.List(o.metaDir())
-	must.Do(t, err)
+	names := must.Get(m.List(o.metaDir()))(t)
 	for _, name := range names {
 		if strings.HasPrefix(name, "MANIFEST-") {
 			f, err := m.Open(filepath.Join(o.metaDir(), name), false)

@@ -19,8 +19,7 @@ func TestUsageOfContainer(t *testing.T) {
 	src := must.Get(m.OpenBlock(first))(t)
 	check := func(what string, live, alignment, dead int64) {
 		t.Helper()
-		list, err := m.Usage()
-		must.Do(t, err)
+		list := must.Get(m.Usage())(t)
 		must.Equal(t, len(list), 1, what, "files")
 		u := list[0]
 		must.Equal(t, u.Header+u.Live+u.Alignment+u.Dead+u.Reserved+u.Other, u.Allocated,

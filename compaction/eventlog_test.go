@@ -109,8 +109,7 @@ func TestReadEventsReturnsWhatWasRecorded(t *testing.T) {
 		want = append(want, randomEvent(r))
 	}
 	text := logged(t, want[:100]...) + logged(t, want[100:]...) // two sessions of one file
-	got, err := readAll(text)
-	must.Do(t, err)
+	got := must.Get(readAll(text))(t)
 	must.Equal(t, len(got), len(want), "events")
 	for i := range want {
 		if !sameEvent(got[i], want[i]) {

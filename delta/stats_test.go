@@ -22,11 +22,9 @@ func unhex(t *testing.T, s string) []byte {
 func TestStatsExample(t *testing.T) {
 	s := Stats{Deletes: 1, Columns: []ColumnUpdates{{11, 3}}, Min: 7, Max: 9}
 	want := unhex(t, "08 01 19 07 00 00 00 00 00 00 00 21 09 00 00 00 00 00 00 00 2a 04 08 0b 10 03 30 00")
-	got, err := s.encode()
-	must.Do(t, err)
+	got := must.Get(s.encode())(t)
 	must.Equal(t, got, want, "encoded")
-	back, err := decodeStats(want)
-	must.Do(t, err)
+	back := must.Get(decodeStats(want))(t)
 	must.Equal(t, back, s, "decoded")
 }
 

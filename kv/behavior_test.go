@@ -91,11 +91,8 @@ func TestBehaviorOfKeyValueStores(t *testing.T) {
 			if stores[t] == nil {
 				stores[t] = vfs.NewMem()
 			}
-			db, err := kv.Open("/kv", &oribi.Options{FS: stores[t]})
-			if err == nil {
-				_, err = db.CreateBucketIfNotExists("test")
-			}
-			must.Do(t, err)
+			db := must.Get(kv.Open("/kv", &oribi.Options{FS: stores[t]}))(t)
+			must.Do(t, must.Err(db.CreateBucketIfNotExists("test")))
 			return subject{db}
 		},
 	})

@@ -29,8 +29,7 @@ func TestSpecWithItsDefaultsIsReadAgain(t *testing.T) {
 	}
 	var text bytes.Buffer
 	must.Do(t, writeSpec(&text, s))
-	again, err := ParseSpec(text.Bytes())
-	must.Do(t, err)
+	again := must.Get(ParseSpec(text.Bytes()))(t)
 	must.Equal(t, again, s, &text)
 }
 

@@ -53,16 +53,11 @@ func checkGoldenArrays(t *testing.T, dir string) {
 			c := goldenColumn(info.Type)
 			cells := readCells(t, f, c, want)
 			again := new(block.Memory)
-			w, err := cfile.NewWriter(again,
+			w := must.Get(cfile.NewWriter(again,
 				cfile.WriterOptions{Type: info.Type, Encoding: info.Encoding, Compression: info.Compression,
-					Nullable: info.Nullable, Array: true, PositionalIndex: true})
-			if err == nil {
-				err = appendColumn(w, c, cells)
-			}
-			if err == nil {
-				err = w.Finish()
-			}
-			must.Do(t, err)
+					Nullable: info.Nullable, Array: true, PositionalIndex: true}))(t)
+			must.Do(t, appendColumn(w, c, cells))
+			must.Do(t, w.Finish())
 			f = must.Get(cfile.Open(again, cfile.ReaderOptions{Arrays: true}))(t)
 			readCells(t, f, c, want)
 		})
@@ -104,15 +99,10 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 		}
 	}
 	file := new(block.Memory)
-	w, err := cfile.NewWriter(file,
-		cfile.WriterOptions{Type: schema.Int8, Array: true, Nullable: true, PositionalIndex: true})
-	if err == nil {
-		err = appendColumn(w, c, want)
-	}
-	if err == nil {
-		err = w.Finish()
-	}
-	must.Do(t, err)
+	w := must.Get(cfile.NewWriter(file,
+		cfile.WriterOptions{Type: schema.Int8, Array: true, Nullable: true, PositionalIndex: true}))(t)
+	must.Do(t, appendColumn(w, c, want))
+	must.Do(t, w.Finish())
 	f := must.Get(cfile.Open(file, cfile.ReaderOptions{Arrays: true}))(t)
 	some := batch.NewArrays(schema.Int8)
 	if n, err := f.NewColumnReader().ReadVector(0, rows, some); err != nil || n >= rows {

@@ -45,8 +45,7 @@ func TestCachedRowsMatchTheModel(t *testing.T) {
 				t.Fatalf("key %x: row %d, %t, %v, want %d", m.key, row, found, err, i)
 			}
 			want, live := m.at(m.before(snap))
-			cells, got, err := set.Get(bloom.MakeProbe(m.key), snap, cols, nil)
-			must.Do(t, err)
+			cells, got := must.Get2(set.Get(bloom.MakeProbe(m.key), snap, cols, nil))(t)
 			must.Equal(t, got, live, "row", i, "at", snap, "live")
 			for k, col := range cols {
 				if live && !sameCell(cells[k], want[col]) {

@@ -47,8 +47,7 @@ func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
 		}
 		must.Do(t, w.Append(rows))
 	}
-	sets, err := w.Finish()
-	must.Do(t, err)
+	sets := must.Get(w.Finish())(t)
 	must.Equal(t, len(sets), files, "rowsets")
 	for file, row := range sets {
 		set := must.Get(Open(s, row, Options{Blocks: d}))(t)

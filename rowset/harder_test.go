@@ -29,11 +29,8 @@ func oneColumn(t *testing.T, c schema.Column, cells [][]byte) *DiskRowSet {
 		rows.Keys = append(rows.Keys, binary.BigEndian.AppendUint64(nil, uint64(i)|1<<63))
 	}
 	d := newDisk()
-	w, err := NewWriter(d, s, 1)
-	if err == nil {
-		err = w.Append(rows)
-	}
-	must.Do(t, err)
+	w := must.Get(NewWriter(d, s, 1))(t)
+	must.Do(t, w.Append(rows))
 	row := must.Get(w.Finish())(t)
 	set := must.Get(Open(s, row, Options{Blocks: d}))(t)
 	return set
@@ -47,14 +44,9 @@ func sizeIn(t *testing.T, o cfile.WriterOptions, cells [][]byte) int64 {
 	for i, cell := range cells {
 		v.SetCell(i, cell)
 	}
-	w, err := cfile.NewWriter(&file, o)
-	if err == nil {
-		err = w.Append(v)
-	}
-	if err == nil {
-		err = w.Finish()
-	}
-	must.Do(t, err)
+	w := must.Get(cfile.NewWriter(&file, o))(t)
+	must.Do(t, w.Append(v))
+	must.Do(t, w.Finish())
 	return file.Size()
 }
 

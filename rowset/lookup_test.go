@@ -102,17 +102,10 @@ func TestCheckKeyAlwaysAsksTheBloomFile(t *testing.T) {
 	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}}, 1), 100)
 	row := *w.stored(t, r)
 	sink := must.Get(w.disk.Create())(t)
-	filter, err := bloom.NewWriter(sink, bloom.Options{})
-	if err == nil {
-		err = filter.Add(w.rows[0].key)
-	}
-	if err == nil {
-		err = filter.Finish()
-	}
-	if err == nil {
-		err = w.disk.Finish(sink)
-	}
-	must.Do(t, err)
+	filter := must.Get(bloom.NewWriter(sink, bloom.Options{}))(t)
+	must.Do(t, filter.Add(w.rows[0].key))
+	must.Do(t, filter.Finish())
+	must.Do(t, w.disk.Finish(sink))
 	row.Bloom = sink.ID() // of one key
 	set := must.Get(Open(w.schema, &row, Options{Blocks: w.disk}))(t)
 	defer set.Unref()

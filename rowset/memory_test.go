@@ -69,12 +69,10 @@ func TestShortScanAllocatesLittle(t *testing.T) {
 	m := *w.set.Metadata()
 	m.Undo, m.Redo = nil, nil
 	m.RowFile = 0 // its cblocks are not cached
-	set, err := Open(s, &m, Options{Blocks: w.disk, Cache: cache.New(64 << 20)})
-	must.Do(t, err)
+	set := must.Get(Open(s, &m, Options{Blocks: w.disk, Cache: cache.New(64 << 20)}))(t)
 	defer set.Unref()
-	req, err := scan.NewRequest(scan.Options{Schema: s, Columns: cols, Snapshot: mvcc.Everything,
-		Lower: w.rows[50].key, Limit: 20})
-	must.Do(t, err)
+	req := must.Get(scan.NewRequest(scan.Options{Schema: s, Columns: cols, Snapshot: mvcc.Everything,
+		Lower: w.rows[50].key, Limit: 20}))(t)
 	scan := func() {
 		it, err := set.NewIterator(req)
 		if err != nil || !it.Next() {

@@ -35,8 +35,7 @@ func TestMetadataMatchesTheWorkedExample(t *testing.T) {
 		42 0d  08 01  10 02  19 06 00 00 00 00 00 00 00`), "")))(t)
 	got := r.Encode()
 	must.Equal(t, got, want)
-	back, err := DecodeMetadata(want)
-	must.Do(t, err)
+	back := must.Get(DecodeMetadata(want))(t)
 	must.Equal(t, back, &r)
 }
 

@@ -129,8 +129,7 @@ func (w *testRowSet) checkGets(t *testing.T, r *rand.Rand, set *DiskRowSet) {
 			}
 			m := &w.rows[i]
 			want, live := m.at(m.before(snap))
-			cells, got, err := set.Get(bloom.MakeProbe(m.key), snap, cols, nil)
-			must.Do(t, err)
+			cells, got := must.Get2(set.Get(bloom.MakeProbe(m.key), snap, cols, nil))(t)
 			must.Equal(t, got, live, "row", i, "at", snap, "live")
 			for k, col := range cols {
 				if live && !sameCell(cells[k], want[col]) {
@@ -338,11 +337,8 @@ func TestRowFilesArePlain(t *testing.T) {
 		set := must.Get(
 			Open(w.schema, other, Options{Blocks: w.disk, Damaged: func(uint64, block.ID, error) { noted++ }}))(t)
 		o := scan.Options{Schema: w.schema, Columns: allOf(w.schema), Snapshot: mvcc.Everything, Keys: true}
-		it, err := newIterator(set, o)
-		if err == nil {
-			err = w.compare(o, it)
-		}
-		must.Do(t, err)
+		it := must.Get(newIterator(set, o))(t)
+		must.Do(t, w.compare(o, it))
 		must.Equal(t, noted, 1, "reports of", e)
 		set.Unref()
 	}

@@ -235,8 +235,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 		for i := range w.rows {
 			m := &w.rows[i]
 			old, live := m.at(m.before(snap))
-			cells, there, err := set.Get(bloom.MakeProbe(m.key), snap, all, nil)
-			must.Do(t, err)
+			cells, there := must.Get2(set.Get(bloom.MakeProbe(m.key), snap, all, nil))(t)
 			must.Equal(t, there, live, "row", i, "at", snap)
 			if !live {
 				continue

@@ -163,8 +163,7 @@ func TestIndexByNameAndID(t *testing.T) {
 // New assigns IDs only if no column has one, and it does not change the caller's slice.
 func TestNewNumbersColumnsWithoutIDs(t *testing.T) {
 	columns := many(3)
-	s, err := New(columns, 1)
-	must.Do(t, err)
+	s := must.Get(New(columns, 1))(t)
 	for i := range s.Columns {
 		if s.Columns[i].ID != ColumnID(i) || columns[i].ID != 0 {
 			t.Errorf("column %d: id %d, the caller's %d", i, s.Columns[i].ID, columns[i].ID)

@@ -83,13 +83,11 @@ func exampleTable(t testing.TB) *Table {
 // Kudu's message for an array has type NESTED and describes it in nested_type; the attributes
 // belong to the elements.
 func TestArrayColumnsMatchKuduMessage(t *testing.T) {
-	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
+	s := must.Get(schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
 		{ID: 2, Name: "a", Type: schema.Array, Element: schema.Decimal32, Precision: 5, Scale: 2,
-			Nullable: true, ReadDefault: []byte{1, 0, 0}}}, 1)
-	must.Do(t, err)
+			Nullable: true, ReadDefault: []byte{1, 0, 0}}}, 1))(t)
 	m := SchemaMessage(s)
-	got, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Columns[1])
-	must.Do(t, err)
+	got := must.Get(proto.MarshalOptions{Deterministic: true}.Marshal(m.Columns[1]))(t)
 	must.Equal(t, got, unhex(t, "08 02 12 01 61 18 15 20 00 28 01 32 03 01 00 00 40 00 48 00 50 00 5a 04 08 05 10 "+
 		"02 7a 04 0a 02 08 0f"))
 	must.Equal(t, must.Get(SchemaFromMessage(m))(t), s)
@@ -130,8 +128,7 @@ func TestTableRowsRoundTrip(t *testing.T) {
 
 func TestStoreRowsRoundTrip(t *testing.T) {
 	want := Store{DefaultHistorySec: 604800, ClockHigh: mvcc.Timestamp(1) << 60, NextTable: 4, LogEnd: 1 << 40}
-	got, err := DecodeStore(want.Encode())
-	must.Do(t, err)
+	got := must.Get(DecodeStore(want.Encode()))(t)
 	must.Equal(t, *got, want, got)
 	bad := Store{DefaultHistorySec: -2}
 	must.Fail(t, must.Err(DecodeStore(bad.Encode())), fault.ErrCorrupt, "retention −2")

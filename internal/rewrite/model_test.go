@@ -400,11 +400,8 @@ func TestFlushChangesNoAnswer(t *testing.T) {
 				m.Mutate(key, ts, 1, tab.list(change.Update, cells, tab.all()))
 			}
 		}
-		res, err := run(s, tab.floor, 0, flushInput{m.Histories(mvcc.Everything), 1 + r.IntN(50)})
-		if err == nil {
-			err = tab.checkForm(res)
-		}
-		must.Do(t, err)
+		res := must.Get(run(s, tab.floor, 0, flushInput{m.Histories(mvcc.Everything), 1 + r.IntN(50)}))(t)
+		must.Do(t, tab.checkForm(res))
 		for snap := mvcc.AsOf(tab.floor); snap <= mvcc.AsOf(ts); snap++ {
 			got := must.Get(res.at(s, snap))(t)
 			for key := range keys {

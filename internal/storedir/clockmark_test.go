@@ -32,20 +32,11 @@ func TestMarkIsReadWhole(t *testing.T) {
 func TestMarkIsReadAgain(t *testing.T) {
 	mem := vfs.NewMem()
 	dir := testDir(mem)
-	writer, err := dir.Lock(false)
-	if err == nil {
-		err = dir.WriteInstance(&Instance{BlockSize: minBlockSize})
-	}
-	if err == nil {
-		err = writer.LockInstance()
-	}
-	if err == nil {
-		_, err = writer.WriteOwner()
-	}
-	if err == nil {
-		err = writer.Mark(42)
-	}
-	must.Do(t, err)
+	writer := must.Get(dir.Lock(false))(t)
+	must.Do(t, dir.WriteInstance(&Instance{BlockSize: minBlockSize}))
+	must.Do(t, writer.LockInstance())
+	must.Do(t, must.Err(writer.WriteOwner()))
+	must.Do(t, writer.Mark(42))
 	view := faultfs.New(mem)
 	for failures, want := range map[int]mvcc.Timestamp{0: 42, markTries - 1: 42, markTries: 0} {
 		view.Watch(func(c faultfs.Call) error {

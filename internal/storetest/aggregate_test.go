@@ -91,8 +91,7 @@ func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 		decimal(35, 1), decimal(-1125+14725-39, 3), -1.4180000000000001} {
 		must.Equal(t, r.Groups[0].Values[i].Any(), want, r.Columns[i].Name)
 	}
-	b, err := r.Batch()
-	must.Do(t, err)
+	b := must.Get(r.Batch())(t)
 	must.Equal(t, b.Len, 1, "rows")
 	for i, v := range b.Columns {
 		if err := v.Validate(); err != nil || v.IsNull(0) {

@@ -335,7 +335,6 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 
 func mustSchema(t testing.TB, columns ...schema.Column) *schema.Schema {
 	t.Helper()
-	s, err := schema.New(columns, 1)
-	must.Do(t, err)
+	s := must.Get(schema.New(columns, 1))(t)
 	return s
 }

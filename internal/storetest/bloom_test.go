@@ -40,8 +40,7 @@ func TestBloomBytesAreCells(t *testing.T) {
 	for b, err := range table.Scan(t.Context()).Batches() {
 		must.Do(t, err)
 		for i, c := range b.Schema {
-			got, err := oribi.BloomBytes(&c, row[c.Name])
-			must.Do(t, err)
+			got := must.Get(oribi.BloomBytes(&c, row[c.Name]))(t)
 			must.Equal(t, string(got), string(b.Columns[i].Cell(0)), c.Name)
 		}
 	}
@@ -167,8 +166,7 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 			oribi.Or(oribi.Eq("k", 7), oribi.Not(oribi.Not(p))))); len(got) > 100 || !slices.Contains(got, 7) {
 			t.Errorf("%s in a tree: %v", p, got)
 		}
-		count, err := table.Table.Count(t.Context(), oribi.Where(p))
-		must.Do(t, err)
+		count := must.Get(table.Table.Count(t.Context(), oribi.Where(p)))(t)
 		must.Equal(t, count, int64(len(want)), p, "Count")
 	}
 	if rested == 0 {

@@ -17,16 +17,13 @@ func TestCloseFlushesWhatTakesLongerToReplay(t *testing.T) {
 		flushed bool // the small ones
 	}{{5, true}, {60, false}} {
 		t.Run(fmt.Sprintf("%d small tables", c.small), func(t *testing.T) {
-			columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-				{Name: "v", Type: schema.Binary}}, 1)
-			must.Do(t, err)
+			columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+				{Name: "v", Type: schema.Binary}}, 1))(t)
 			dir := t.TempDir()
-			s, err := oribi.Open(dir, &oribi.Options{Manual: true})
-			must.Do(t, err)
+			s := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 			b := s.NewBatch()
 			for i := range c.small + 1 {
-				table, err := s.CreateTable(fmt.Sprint("t", i), columns)
-				must.Do(t, err)
+				table := must.Get(s.CreateTable(fmt.Sprint("t", i), columns))(t)
 				rows := 1
 				if i == c.small {
 					rows = 600 // 18 MiB
@@ -41,8 +38,7 @@ func TestCloseFlushesWhatTakesLongerToReplay(t *testing.T) {
 				}
 			}
 			must.Do(t, s.Close())
-			s, err = oribi.Open(dir, &oribi.Options{Manual: true})
-			must.Do(t, err)
+			s = must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 			defer s.Close()
 			for i, table := range s.Tables() {
 				large := table.Name() == fmt.Sprint("t", c.small)

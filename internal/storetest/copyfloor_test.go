@@ -34,8 +34,7 @@ func TestCopiesOfOldRowsAnswerAsTheStore(t *testing.T) {
 		for k := from; k < to; k++ {
 			b.Upsert(table, oribi.Row{"k": k, "v": v})
 		}
-		ts, err := b.Commit(ctx)
-		must.Do(t, err)
+		ts := must.Get(b.Commit(ctx))(t)
 		return ts
 	}
 	first := put(0, 1000, 1)

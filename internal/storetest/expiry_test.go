@@ -26,13 +26,10 @@ func newSessions(t *testing.T, age time.Duration, opts ...oribi.TableOption) *se
 	t.Helper()
 	s := &sessions{fakeWall: newFakeWall(), t: t}
 	s.open()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 		{Name: "v", Type: schema.Int64, Nullable: true},
-		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1)
-	if err == nil {
-		s.table, err = s.store.CreateTable("sessions", columns, append(opts, oribi.Expires("until", age))...)
-	}
-	must.Do(t, err)
+		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1))(t)
+	s.table = must.Get(s.store.CreateTable("sessions", columns, append(opts, oribi.Expires("until", age))...))(t)
 	return s
 }
 
@@ -175,12 +172,9 @@ func TestRuleEndsWhileRowsExpire(t *testing.T) {
 	store := must.Get(oribi.Open("/sessions",
 		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
-		{Name: "until", Type: schema.Timestamp}}, 1)
-	if err == nil {
-		s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0))
-	}
-	must.Do(t, err)
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
+		{Name: "until", Type: schema.Timestamp}}, 1))(t)
+	s.table = must.Get(store.CreateTable("sessions", columns, oribi.Expires("until", 0)))(t)
 	b, begin := store.NewBatch(), s.time()
 	for k := range 100 {
 		b.Insert(s.table, oribi.Row{"k": k, "v": k, "until": begin.Add(time.Duration(k) * time.Microsecond)})

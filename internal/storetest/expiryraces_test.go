@@ -18,13 +18,10 @@ import (
 // create opens a new store with a table of sessions that expire at the time in until.
 func (s *sessions) create(o *oribi.Options) {
 	s.t.Helper()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
 		{Name: "v", Type: schema.Int64, Nullable: true},
-		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1)
-	if err == nil {
-		s.store, err = oribi.Open("/sessions", o)
-	}
-	must.Do(s.t, err)
+		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1))(s.t)
+	s.store = must.Get(oribi.Open("/sessions", o))(s.t)
 	store := s.store
 	s.t.Cleanup(func() { store.Close() })
 	s.table = must.Get(store.CreateTable("sessions", columns, oribi.Expires("until", 0)))(s.t)

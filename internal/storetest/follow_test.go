@@ -105,8 +105,7 @@ func TestFollowerOnFailingDisk(t *testing.T) {
 // A writer and followers at once.
 func TestFollowersNextToWriter(t *testing.T) {
 	needFollowers(t)
-	c, err := followers.Rush(1, 3, time.Second)
-	must.Do(t, err)
+	c := must.Get(followers.Rush(1, 3, time.Second))(t)
 	if c.Refreshes == 0 || c.Opens == 0 {
 		t.Errorf("%+v", c)
 	}
@@ -120,8 +119,7 @@ func TestFollowersInProcesses(t *testing.T) {
 	if testing.Short() {
 		within = time.Second
 	}
-	c, err := followers.Processes(t.TempDir(), 1, 3, within)
-	must.Do(t, err)
+	c := must.Get(followers.Processes(t.TempDir(), 1, 3, within))(t)
 	if c.Refreshes == 0 || c.Opens == 0 || c.Kills == 0 {
 		t.Errorf("%+v", c)
 	}

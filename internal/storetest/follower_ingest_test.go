@@ -47,8 +47,7 @@ func ingestInFlight(t *testing.T, fails bool) {
 		}
 	})
 	content := func(s *oribi.Store) string {
-		got, err := followers.Content(s)
-		must.Do(t, err)
+		got := must.Get(followers.Content(s))(t)
 		return got
 	}
 	var early *oribi.Store

@@ -186,8 +186,7 @@ func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 		t.Errorf("the ingest left something: %+v, %v", s, err)
 	}
 	must.Get2(table.Ingest(ctx, steps(nil, good)))(t)
-	row, err := table.Get(ctx, "b")
-	must.Do(t, err)
+	row := must.Get(table.Get(ctx, "b"))(t)
 	must.Equal(t, fmt.Sprint(row), "map[d:9 k:b n:<nil> v:y]")
 }
 

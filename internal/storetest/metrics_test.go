@@ -475,8 +475,7 @@ func TestMetricsAsPrometheusText(t *testing.T) {
 	}
 	m := metricsOf(t, store)
 	var out bytes.Buffer
-	n, err := m.WriteTo(&out)
-	must.Do(t, err)
+	n := must.Get(m.WriteTo(&out))(t)
 	must.Equal(t, n, int64(out.Len()), "bytes")
 	families := must.Get(parseMetrics(out.String()))(t)
 	for name, f := range families {

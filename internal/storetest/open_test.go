@@ -62,11 +62,8 @@ func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
 			must.Do(t, fsys.Mkdir(path))
 			continue
 		}
-		f, err := fsys.Create(path)
-		if err == nil {
-			_, err = f.WriteAt(tree[name], 0)
-		}
-		must.Do(t, err)
+		f := must.Get(fsys.Create(path))(t)
+		must.Do(t, must.Err(f.WriteAt(tree[name], 0)))
 		f.Close()
 	}
 }

@@ -218,8 +218,7 @@ func TestPredicatesMatchSQLLogic(t *testing.T) {
 			got = append(got, row["k"].(int64))
 		}
 		must.Equal(t, got, want, c.predicate, "rows", len(want))
-		n, err := table.Count(t.Context(), oribi.Where(c.predicate))
-		must.Do(t, err)
+		n := must.Get(table.Count(t.Context(), oribi.Where(c.predicate)))(t)
 		must.Equal(t, n, int64(len(want)), c.predicate, "counted rows")
 	}
 }

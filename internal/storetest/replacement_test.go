@@ -32,12 +32,9 @@ type twin struct {
 func newTwin(t *testing.T, upserts bool) *twin {
 	w := &twin{t: t, upserts: upserts, mem: vfs.NewMem(), live: map[int]bool{}}
 	w.open()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64},
-		{Name: "s", Type: schema.String, Nullable: true, Default: []byte("default")}}, 1)
-	if err == nil {
-		w.table, err = w.store.CreateTable("t", columns)
-	}
-	must.Do(t, err)
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64},
+		{Name: "s", Type: schema.String, Nullable: true, Default: []byte("default")}}, 1))(t)
+	w.table = must.Get(w.store.CreateTable("t", columns))(t)
 	return w
 }
 

@@ -121,11 +121,8 @@ func TestVerifyReportsADamagedJournal(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	found = findings(&oribi.Options{FS: mem, Manual: true}, func(s *oribi.Store) {
-		table, err := s.Table("numbers")
-		if err == nil {
-			err = table.Flush(context.Background())
-		}
-		must.Do(t, err)
+		table := must.Get(s.Table("numbers"))(t)
+		must.Do(t, table.Flush(context.Background()))
 	})
 	if len(found) > 0 {
 		t.Errorf("after a flush: %+v", found)
@@ -161,12 +158,9 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 			last, cut, want = at, at.Offset+int64(cblocks[2].Offset)+int64(cblocks[2].Size)/2, counts[0]+counts[1]
 		}
 	}
-	f, err := mem.Open("/store/"+last.File, true)
-	if err == nil {
-		err = f.Truncate(cut)
-		f.Close()
-	}
-	must.Do(t, err)
+	f := must.Get(mem.Open("/store/"+last.File, true))(t)
+	must.Do(t, f.Truncate(cut))
+	f.Close()
 	out, losses := salvaged(t, mem)
 	if len(losses) == 0 {
 		t.Error("no loss")

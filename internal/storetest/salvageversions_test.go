@@ -59,8 +59,7 @@ func TestSalvageKeepsVersionsBeforeAndAfterDamagedChanges(t *testing.T) {
 		damaged := must.Get(oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true}))(t)
 		old := must.Get(damaged.Table("t"))(t)
 		out, losses := salvaged(t, image)
-		saved, err := out.Table("t")
-		must.Do(t, err)
+		saved := must.Get(out.Table("t"))(t)
 		must.Equal(t, len(losses), 1, losses)
 		readable, kept := 0, 0
 		for _, ts := range times {
@@ -109,11 +108,8 @@ func undoBlock(t *testing.T, mem *vfs.Mem) (f undoFile) {
 	})
 	src := must.Get(m.OpenBlock(f.at.ID))(t)
 	defer src.Close()
-	r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true})
-	if err == nil {
-		f.cblocks, err = r.BlockPointers()
-	}
-	must.Do(t, err)
+	r := must.Get(cfile.Open(src, cfile.ReaderOptions{NoHeader: true}))(t)
+	f.cblocks = must.Get(r.BlockPointers())(t)
 	return f
 }
 

@@ -164,8 +164,7 @@ func (s *scripted) readOptions(a *arguments) (options []any) {
 		case "at":
 			options = append(options, oribi.AsOf(s.timestamp(p[1])))
 		case "time":
-			at, err := time.Parse(time.RFC3339Nano, p[1])
-			must.Do(s.t, err)
+			at := must.Get(time.Parse(time.RFC3339Nano, p[1]))(s.t)
 			options = append(options, oribi.AsOfTime(at))
 		case "snapshot":
 			options = append(options, oribi.At(s.named[p[1]].(*oribi.Snapshot)))

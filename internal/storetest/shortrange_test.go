@@ -17,11 +17,9 @@ func TestShortRangesAllocateLittle(t *testing.T) {
 		t.Skip("the race detector drops values of pools")
 	}
 	const rows, length = 2000, 20
-	store, err := oribi.Open("/short", &oribi.Options{FS: vfs.NewMem(), Manual: true})
-	must.Do(t, err)
+	store := must.Get(oribi.Open("/short", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	table, err := oribi.OpenTable[measure](store, "measures")
-	must.Do(t, err)
+	table := must.Get(oribi.OpenTable[measure](store, "measures"))(t)
 	b := store.NewBatch()
 	for i := range rows {
 		table.Insert(b, measure{Key: int64(i), Number: int64(i), Word: fmt.Sprint("word ", i%100),

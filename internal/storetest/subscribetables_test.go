@@ -39,11 +39,8 @@ func TestSubscriptionPinsHistory(t *testing.T) {
 	age := func() mvcc.Timestamp {
 		w.move(2 * time.Hour)
 		ts := put(t, store, table, map[int64]int64{2: 1})
-		err := table.Flush(t.Context())
-		if err == nil {
-			err = table.Compact(t.Context())
-		}
-		must.Do(t, err)
+		must.Do(t, table.Flush(t.Context()))
+		must.Do(t, table.Compact(t.Context()))
 		return ts
 	}
 	for v := int64(2); v < 6; v++ {

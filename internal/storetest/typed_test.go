@@ -42,8 +42,7 @@ func accountsTable(t *testing.T) (*oribi.Store, *oribi.TableOf[account]) {
 
 func mustPut[T any](t *testing.T, table *oribi.TableOf[T], rows ...T) mvcc.Timestamp {
 	t.Helper()
-	ts, err := table.Put(context.Background(), rows...)
-	must.Do(t, err)
+	ts := must.Get(table.Put(context.Background(), rows...))(t)
 	return ts
 }
 

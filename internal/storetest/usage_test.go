@@ -88,8 +88,7 @@ func TestDiskUsageEqualsStat(t *testing.T) {
 	}
 	must.Do(t, table.Compact(context.Background()))
 	compacted := checkUsage(t, "a compacted store", dir, store)
-	info, err := store.Info()
-	must.Do(t, err)
+	info := must.Get(store.Info())(t)
 	must.Equal(t, info.Bytes.Live, compacted.Live, "live bytes")
 	must.Do(t, store.Close())
 	must.Do(t, os.WriteFile(filepath.Join(dir, "letter.txt"), make([]byte, 5000), 0o600))
@@ -171,11 +170,8 @@ func reserve(t *testing.T, dir string, n int64) {
 	}
 	for _, name := range names {
 		f := must.Get(vfs.OS.Open(name, true))(t)
-		size, err := f.Size()
-		if err == nil {
-			err = f.Preallocate(size, n)
-		}
-		must.Do(t, err)
+		size := must.Get(f.Size())(t)
+		must.Do(t, f.Preallocate(size, n))
 		f.Close()
 	}
 }
@@ -183,11 +179,8 @@ func reserve(t *testing.T, dir string, n int64) {
 // punches reports whether the file system of dir can free space inside a file.
 func punches(t *testing.T, dir string) bool {
 	t.Helper()
-	f, err := vfs.OS.Create(filepath.Join(filepath.Dir(dir), "punched"))
-	if err == nil {
-		_, err = f.WriteAt(make([]byte, 8192), 0)
-	}
-	must.Do(t, err)
+	f := must.Get(vfs.OS.Create(filepath.Join(filepath.Dir(dir), "punched")))(t)
+	must.Do(t, must.Err(f.WriteAt(make([]byte, 8192), 0)))
 	defer f.Close()
 	return f.PunchHole(0, 4096) == nil
 }

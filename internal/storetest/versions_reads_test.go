@@ -68,11 +68,8 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 		for _, k := range keys {
 			b.Row(op, table, oribi.Row{"k": set*rows + k, "v": v})
 		}
-		ts, err := b.Commit(ctx)
-		if err == nil {
-			err = table.Flush(ctx)
-		}
-		must.Do(t, err)
+		ts := must.Get(b.Commit(ctx))(t)
+		must.Do(t, table.Flush(ctx))
 		last = ts
 		return ts
 	}

@@ -29,8 +29,7 @@ func TestGetManyCellsEqualsGetCells(t *testing.T) {
 	}
 	for name, opts := range map[string][]oribi.GetOption{"all": nil,
 		"one": {oribi.Columns("v")}, "none": {oribi.Columns()}} {
-		columns, rows, err := table.GetManyCells(ctx, keys, opts...)
-		must.Do(t, err)
+		columns, rows := must.Get2(table.GetManyCells(ctx, keys, opts...))(t)
 		must.Equal(t, len(rows), len(keys), name, "rows")
 		for i, key := range keys {
 			wantColumns, want, err := table.GetCells(ctx, key, opts...)

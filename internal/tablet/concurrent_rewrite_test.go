@@ -414,11 +414,8 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 		for _, k := range []int{1, 2} {
 			must.Fail(t, must.Err(w.ingest(9, 0, k)), fault.ErrKeyExists, "ingest of existing key", k)
 		}
-		in, err := w.tab.BeginIngest()
-		if err == nil {
-			err = in.Append(w.ingestRows(9, 3, 4))
-		}
-		must.Do(t, err)
+		in := must.Get(w.tab.BeginIngest())(t)
+		must.Do(t, in.Append(w.ingestRows(9, 3, 4)))
 		defer in.Abort()
 		w.mustCommit(w.op(Insert, 4, 1, "x"))
 		w.commitErr = errNo

@@ -83,14 +83,9 @@ func editRowSet(id uint64) *rowset.Metadata {
 func (f *editFixture) addDeltaFile(id block.ID, undo bool) {
 	f.t.Helper()
 	m := &block.Memory{Number: id}
-	w, err := delta.NewWriter(m, undo)
-	if err == nil {
-		err = w.Append(change.Delta{Row: 1, TS: 40, List: deleteList})
-	}
-	if err == nil {
-		_, err = w.Finish()
-	}
-	must.Do(f.t, err)
+	w := must.Get(delta.NewWriter(m, undo))(f.t)
+	must.Do(f.t, w.Append(change.Delta{Row: 1, TS: 40, List: deleteList}))
+	must.Do(f.t, must.Err(w.Finish()))
 	f.files[id] = m
 }
 

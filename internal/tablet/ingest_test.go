@@ -63,11 +63,8 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 		w.flush()
 		w.mustCommit(w.op(Update, 1, 2, "y"))
 		w.events = nil
-		in, err := w.tab.BeginIngest()
-		if err == nil {
-			err = in.Append(w.ingestRows(5, 2, 3, 4))
-		}
-		must.Do(t, err)
+		in := must.Get(w.tab.BeginIngest())(t)
+		must.Do(t, in.Append(w.ingestRows(5, 2, 3, 4)))
 		set(w)
 		if _, err := in.Finish(context.Background()); err == nil || !w.noBlocks && !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
@@ -145,11 +142,8 @@ func TestReplayAppliesOperationsAroundAnIngest(t *testing.T) {
 
 func TestIngestConflictsWithAnAlteration(t *testing.T) {
 	w := newTestStore(t, testSchema)
-	in, err := w.tab.BeginIngest()
-	if err == nil {
-		err = in.Append(w.ingestRows(1, 1, 2))
-	}
-	must.Do(t, err)
+	in := must.Get(w.tab.BeginIngest())(t)
+	must.Do(t, in.Append(w.ingestRows(1, 1, 2)))
 	tableSchema := newTableSchema(testSchema, w.tab.Schema().Version+1)
 	w.tab.install(newState(tableSchema, w.tab.newMem(tableSchema), nil, nil, 0))
 	must.Fail(t, must.Err(in.Finish(context.Background())), fault.ErrConflict)

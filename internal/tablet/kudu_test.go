@@ -303,11 +303,8 @@ func looseRows(t *testing.T, tab *Tablet, snap mvcc.Snapshot) (out []string) {
 }
 
 func readJSON(t *testing.T, name string, v any) {
-	text, err := os.ReadFile(name)
-	if err == nil {
-		err = json.Unmarshal(text, v)
-	}
-	must.Do(t, err)
+	text := must.Get(os.ReadFile(name))(t)
+	must.Do(t, json.Unmarshal(text, v))
 }
 
 // textLines returns the lines of a file, decompressed.

@@ -56,8 +56,7 @@ func TestNextKeepsStoresThatHaveNotChanged(t *testing.T) {
 				changed[d.Metadata().ID] = sets[i] != d.Metadata()
 			}
 			for _, end := range []func(*Next){(*Next).Abort, (*Next).Install} {
-				n, err := tab.Next(&row, sets, changed, c.hasUpTo)
-				must.Do(t, err)
+				n := must.Get(tab.Next(&row, sets, changed, c.hasUpTo))(t)
 				got := state{mem: n.st.mem == f.mem, from: n.From()}
 				for i, d := range n.st.tree.Sets[:2] {
 					got.deltas = append(got.deltas, d.Tracker().Mem == f.sets[i].Tracker().Mem)

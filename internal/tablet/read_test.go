@@ -200,8 +200,7 @@ func TestScanKeepsItsState(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, it := range its {
-				got, err := readAll(it)
-				must.Do(t, err)
+				got := must.Get(readAll(it))(t)
 				must.Equal(t, got, want, "scan", i)
 			}
 		})

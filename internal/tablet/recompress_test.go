@@ -58,8 +58,7 @@ func TestRecompressKeepsTheRows(t *testing.T) {
 	w.events = nil
 	for _, recompressed := range []bool{false, true} {
 		before := w.tab.RowSetMetadata()[0]
-		res, err := w.tab.Recompress(t.Context())
-		must.Do(t, err)
+		res := must.Get(w.tab.Recompress(t.Context()))(t)
 		must.Equal(t, recompressed, res.BytesWritten == 0, res)
 		m := w.tab.RowSetMetadata()[0]
 		if recompressed {
@@ -120,8 +119,7 @@ func TestRowSetsAtRest(t *testing.T) {
 	w.tab.opts.RecompressAfter = 1000
 	recompressible := func() int {
 		t.Helper()
-		infos, err := w.tab.Deltas(nil)
-		must.Do(t, err)
+		infos := must.Get(w.tab.Deltas(nil))(t)
 		must.Equal(t, len(infos), 1, infos)
 		return infos[0].Recompressible
 	}

@@ -439,11 +439,8 @@ func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 	other := <-prepared
 	must.Equal(t, other.Changes(), 1, "changes")
 	other.Release()
-	none, err := w.tab.PrepareAll()
-	if err == nil {
-		err = none.Resolve(nil, w.tab.Schema())
-	}
-	must.Do(t, err)
+	none := must.Get(w.tab.PrepareAll())(t)
+	must.Do(t, none.Resolve(nil, w.tab.Schema()))
 	must.Equal(t, none.Changes(), 0, "a batch of no operations")
 	none.Release()
 }

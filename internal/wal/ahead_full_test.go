@@ -23,8 +23,7 @@ func TestSyncOnAFullDiskKeepsRecordsAppendedMeanwhile(t *testing.T) {
 		appendAll(t, l, payloads[0])
 		add := func(n int, write func([]byte) (lsn.LSN, error)) {
 			payloads = append(payloads, text(len(payloads), n))
-			_, err := write([]byte(payloads[len(payloads)-1]))
-			must.Do(t, err)
+			must.Do(t, must.Err(write([]byte(payloads[len(payloads)-1]))))
 		}
 		write := l.Append
 		if later {
@@ -48,8 +47,7 @@ func TestSyncOnAFullDiskKeepsRecordsAppendedMeanwhile(t *testing.T) {
 			must.Do(t, l.Sync(lsn.LSN(len(payloads))))
 		}
 		o.FS = m.Crash()
-		_, got, err := replay(o, 1)
-		must.Do(t, err)
+		_, got := must.Get2(replay(o, 1))(t)
 		for i, p := range payloads {
 			must.Equal(t, got[lsn.LSN(i+1)], p, "later", later, "LSN", i+1, "is lost")
 		}

@@ -113,16 +113,14 @@ func TestRepairCutsZerosOfKilledWriter(t *testing.T) {
 	l, payloads := aheadLog(t, m)
 	_, spare := l.Spare()
 	v := m.Clone()
-	tail, got, err := replay(small(v), 1)
-	must.Do(t, err)
+	tail, got := must.Get2(replay(small(v), 1))(t)
 	r := tail.Report()
 	if name, bytes := tail.Spare(); len(got) != 10 || r.TornBytes != 0 || r.SpareBytes != spare || r.Clean ||
 		r.Bytes != l.Bytes() ||
 		name != segmentName(1) || bytes != spare {
 		t.Errorf("%d records, report %+v, %d bytes of %s ahead", len(got), r, bytes, name)
 	}
-	next, err := tail.Repair(nil)
-	must.Do(t, err)
+	next := must.Get(tail.Repair(nil))(t)
 	if n := int64(len(readFile(t, v.Crash(), segmentPath(1)))); n != l.Bytes() || next.Bytes() != n {
 		t.Errorf("%d bytes after repair, want %d", n, l.Bytes())
 	}
@@ -141,8 +139,7 @@ func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 		content := readFile(t, v, segmentPath(1))
 		copy(content[end:end+n], bytes.Repeat([]byte{0, 7}, 30))
 		writeFile(t, v, segmentPath(1), content)
-		tail, _, err := replay(small(v), 1)
-		must.Do(t, err)
+		tail, _ := must.Get2(replay(small(v), 1))(t)
 		want := n / 2 * 2
 		if r := tail.Report(); r.TornBytes != want || want > 0 && r.TornFile != segmentName(1) ||
 			r.SpareBytes != int64(len(content))-end-want {
@@ -219,8 +216,7 @@ func TestZerosAfterFooter(t *testing.T) {
 			checkRefused(t, "zeros after the footer of segment 3", v, 1)
 			continue
 		}
-		tail, got, err := replay(small(v), 1)
-		must.Do(t, err)
+		tail, got := must.Get2(replay(small(v), 1))(t)
 		if r := tail.Report(); len(got) != 30 || tail.foot == nil || r.TornBytes != 0 || r.SpareBytes != 333 ||
 			r.Clean {
 			t.Errorf("%d records, report %+v", len(got), r)
@@ -228,8 +224,7 @@ func TestZerosAfterFooter(t *testing.T) {
 		if f := verify(t, small(v), 1); f != nil {
 			t.Errorf("Verify finds %q", f)
 		}
-		l, err := tail.Repair(nil)
-		must.Do(t, err)
+		l := must.Get(tail.Repair(nil))(t)
 		must.Do(t, l.Close())
 		must.Equal(t, readFile(t, v.Crash(), segmentPath(number)), whole, "bytes after repair", len(whole))
 	}
@@ -366,8 +361,7 @@ func TestCrashWhileZerosAreCutOff(t *testing.T) {
 					crash()
 				}
 				for _, v := range left {
-					tail, _, err := replay(small(v), 1)
-					must.Do(t, err)
+					tail, _ := must.Get2(replay(small(v), 1))(t)
 					if r := tail.Report(); r.TornBytes > footerLen || done && r.TornBytes+r.SpareBytes > 0 {
 						t.Errorf("%s, crash at operation %d, seed %d: report %+v", name, step, seed, r)
 					}
@@ -414,8 +408,7 @@ func TestSyncsWriteZerosDuringAppends(t *testing.T) {
 		p := text(i, rng.Intn(1200))
 		payloads = append(payloads, p)
 		if i%3 == 0 {
-			_, err := l.AppendLater([]byte(p))
-			must.Do(t, err)
+			must.Do(t, must.Err(l.AppendLater([]byte(p))))
 		} else {
 			appendAll(t, l, p)
 		}
@@ -423,8 +416,7 @@ func TestSyncsWriteZerosDuringAppends(t *testing.T) {
 	close(over)
 	syncing.Wait()
 	must.Do(t, l.Sync(l.Next()-1))
-	_, got, err := replay(small(m.Crash()), 1)
-	must.Do(t, err)
+	_, got := must.Get2(replay(small(m.Crash()), 1))(t)
 	for i, p := range payloads {
 		must.Equal(t, got[lsn.LSN(i+1)], p, "LSN", i+1, "other bytes than were appended")
 	}

@@ -77,15 +77,13 @@ func TestEveryChangedByteOfClosedLogIsFound(t *testing.T) {
 				checkRefused(t, what, v, 1)
 				continue
 			}
-			tail, got, err := replay(small(v), 1)
-			must.Do(t, err)
+			tail, got := must.Get2(replay(small(v), 1))(t)
 			if r := tail.Report(); len(got) != 10 || r.TornBytes != footerLen || r.TornFile != segmentName(2) ||
 				r.Clean {
 				t.Errorf("%s: %d records, report %+v", what, len(got), r)
 			}
 			checkPrefix(t, what, v.Clone(), payloads, 10)
-			l, err := tail.Repair(nil)
-			must.Do(t, err)
+			l := must.Get(tail.Repair(nil))(t)
 			must.Do(t, l.Close())
 			must.Do(t, v.Remove(filepath.Join(testDir, tornName(2))))
 			checkSame(t, what+", repaired and closed", snapshot(t, v), before)
@@ -131,30 +129,25 @@ func (h *history) flipAll(sum *flips) {
 		h.logStart += lsn.LSN(h.rng.Intn(int(h.appended + 2 - h.logStart)))
 	}
 	o := small(v)
-	tail, _, err := replay(o, h.logStart)
-	must.Do(h.t, err)
-	segs, err := list(&o)
-	must.Do(h.t, err)
+	tail, _ := must.Get2(replay(o, h.logStart))(h.t)
+	segs := must.Get(list(&o))(h.t)
 	for i := range segs {
 		newest := i == len(segs)-1
 		// Nothing says that the footer was durable, but the next header agrees with all records.
 		beforeEmpty := false
 		if i == len(segs)-2 {
-			info, err := v.Stat(o.path(segs[i+1].name))
-			must.Do(h.t, err)
+			info := must.Get(v.Stat(o.path(segs[i+1].name)))(h.t)
 			beforeEmpty = info.Size() == headerLen
 		}
 		content := readFile(h.t, v, o.path(segs[i].name))
-		f, err := v.Open(o.path(segs[i].name), true)
-		must.Do(h.t, err)
+		f := must.Get(v.Open(o.path(segs[i].name), true))(h.t)
 		stride := 7
 		if newest {
 			stride = 1
 		}
 		for off := h.rng.Intn(stride); off < len(content) && !h.t.Failed(); off += stride {
 			mask := byte(1 + h.rng.Intn(255))
-			_, err := f.WriteAt([]byte{content[off] ^ mask}, int64(off))
-			must.Do(h.t, err)
+			must.Do(h.t, must.Err(f.WriteAt([]byte{content[off] ^ mask}, int64(off))))
 			isLeftover := slices.ContainsFunc(tail.plan.leftovers, func(s segment) bool {
 				return s.name == segs[i].name
 			})
@@ -174,8 +167,7 @@ func (h *history) flipAll(sum *flips) {
 			default:
 				h.t.Errorf("%s byte %d mask %#02x: not noticed", segs[i].name, off, mask)
 			}
-			_, err = f.WriteAt(content[off:off+1], int64(off))
-			must.Do(h.t, err)
+			must.Do(h.t, must.Err(f.WriteAt(content[off:off+1], int64(off))))
 		}
 		must.Do(h.t, f.Close())
 	}
@@ -422,8 +414,7 @@ func TestShortSessionsShareASegment(t *testing.T) {
 	for i := range sessions {
 		l, got := open(t, o, 1)
 		must.Equal(t, len(got), i, "session", i, "records")
-		lsn, err := l.Append([]byte(text(i, 50)))
-		must.Do(t, err)
+		lsn := must.Get(l.Append([]byte(text(i, 50))))(t)
 		for seed := range int64(8) {
 			after := torn(t, rand.New(rand.NewSource(seed)), m)
 			cut := o
@@ -436,7 +427,6 @@ func TestShortSessionsShareASegment(t *testing.T) {
 		must.Do(t, l.Sync(lsn))
 		must.Do(t, l.Close())
 	}
-	names, err := m.List(testDir)
-	must.Do(t, err)
+	names := must.Get(m.List(testDir))(t)
 	must.Equal(t, len(names), 1, sessions, "sessions left", names)
 }

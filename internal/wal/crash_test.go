@@ -366,11 +366,9 @@ func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {
 
 	v := &rangeFS{FS: m.Clone()}
 	before := readFile(t, v.FS, segmentPath(1))
-	tail, got, err := replay(small(v), 1)
-	must.Do(t, err)
+	tail, got := must.Get2(replay(small(v), 1))(t)
 	must.Equal(t, len(got), 3, "records")
-	l, err = tail.Repair(nil)
-	must.Do(t, err)
+	l = must.Get(tail.Repair(nil))(t)
 	must.Equal(t, l.Durable(), 3, "LSN counts as durable")
 	must.Equal(t, v.synced, int64(len(before)), "bytes were written again and synced")
 	must.Equal(t, string(readFile(t, v.FS, segmentPath(1))), string(before), "the bytes differ")

@@ -55,10 +55,8 @@ type recordRange struct {
 func recordRanges(t testing.TB, v vfs.FS, number uint64) map[lsn.LSN]recordRange {
 	t.Helper()
 	o := small(v)
-	segs, err := survey(&o)
-	must.Do(t, err)
-	r, err := openReader(&o, &segs[number-1])
-	must.Do(t, err)
+	segs := must.Get(survey(&o))(t)
+	r := must.Get(openReader(&o, &segs[number-1]))(t)
 	defer r.close()
 	out := map[lsn.LSN]recordRange{}
 	for {
@@ -267,8 +265,7 @@ func TestGapsMatterFromLogStartOn(t *testing.T) {
 				checkRefused(t, what, v, logStart)
 				continue
 			}
-			_, got, err := replay(small(v), logStart)
-			must.Do(t, err)
+			_, got := must.Get2(replay(small(v), logStart))(t)
 			must.Equal(t, len(got), 31-int(logStart), what, "records")
 			if f := verify(t, small(v), logStart); f != nil {
 				t.Errorf("%s: Verify finds %q", what, f)
@@ -396,14 +393,12 @@ func TestTornTailIsKeptThenCut(t *testing.T) {
 	junk := append(content[:at[8].to:at[8].to], strings.Repeat("junk", 100000)...)
 	writeFile(t, m, segmentPath(2), junk)
 	writeFile(t, m, testDir+"/"+tornName(2), []byte("older"))
-	tail, _, err := replay(small(m), 1)
-	must.Do(t, err)
+	tail, _ := must.Get2(replay(small(m), 1))(t)
 	if r := tail.Report(); r.TornBytes != 400000 || r.TornFile != segmentName(2) || r.Clean || r.Records != 8 ||
 		r.Frames != 12 {
 		t.Errorf("report %+v", r)
 	}
-	_, err = tail.Repair(nil)
-	must.Do(t, err)
+	must.Do(t, must.Err(tail.Repair(nil)))
 	if kept := readFile(t, m.Crash(), testDir+"/"+tornName(2)); string(kept) != strings.Repeat("junk", 100000) {
 		t.Errorf("%d bytes are kept", len(kept))
 	}

@@ -37,8 +37,7 @@ func TestDumpEqualsGoldenFile(t *testing.T) {
 				must.Do(t, os.MkdirAll("testdata", 0o755))
 				must.Do(t, os.WriteFile(golden, out.Bytes(), 0o644))
 			}
-			want, err := os.ReadFile(golden)
-			must.Do(t, err)
+			want := must.Get(os.ReadFile(golden))(t)
 			must.Equal(t, out.Bytes(), want, "the dump differs from", golden)
 		})
 	}

@@ -50,10 +50,8 @@ func create(t testing.TB, o Options) *Log {
 // open replays and repairs.
 func open(t testing.TB, o Options, logStart lsn.LSN) (*Log, records) {
 	t.Helper()
-	tail, got, err := replay(o, logStart)
-	must.Do(t, err)
-	l, err := tail.Repair(nil)
-	must.Do(t, err)
+	tail, got := must.Get2(replay(o, logStart))(t)
+	l := must.Get(tail.Repair(nil))(t)
 	return l, got
 }
 
@@ -89,8 +87,7 @@ func verify(t testing.TB, o Options, logStart lsn.LSN) (findings []string) {
 func appendAll(t testing.TB, l *Log, payloads ...string) {
 	t.Helper()
 	for _, p := range payloads {
-		_, err := l.Append([]byte(p))
-		must.Do(t, err)
+		must.Do(t, must.Err(l.Append([]byte(p))))
 	}
 }
 
@@ -105,21 +102,17 @@ func segmentPath(number uint64) string { return filepath.Join(testDir, segmentNa
 
 func readFile(t testing.TB, v vfs.FS, name string) []byte {
 	t.Helper()
-	f, err := v.Open(name, false)
-	must.Do(t, err)
+	f := must.Get(v.Open(name, false))(t)
 	defer f.Close()
-	size, err := f.Size()
-	must.Do(t, err)
-	b, err := io.ReadAll(io.NewSectionReader(f, 0, size))
-	must.Do(t, err)
+	size := must.Get(f.Size())(t)
+	b := must.Get(io.ReadAll(io.NewSectionReader(f, 0, size)))(t)
 	return b
 }
 
 // snapshot returns the content of all files of a log by name.
 func snapshot(t testing.TB, v vfs.FS) map[string]string {
 	t.Helper()
-	names, err := v.List(testDir)
-	must.Do(t, err)
+	names := must.Get(v.List(testDir))(t)
 	out := map[string]string{}
 	for _, n := range names {
 		out[n] = string(readFile(t, v, filepath.Join(testDir, n)))

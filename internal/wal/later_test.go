@@ -33,8 +33,7 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	later := func(serial int) {
 		t.Helper()
 		payloads = append(payloads, text(serial, 10))
-		got, err := l.AppendLater([]byte(payloads[len(payloads)-1]))
-		must.Do(t, err)
+		got := must.Get(l.AppendLater([]byte(payloads[len(payloads)-1])))(t)
 		must.Equal(t, got, lsn.LSN(len(payloads)), "LSN")
 	}
 	later(100)

@@ -29,8 +29,7 @@ func TestReplayReturnsRecordsInOrder(t *testing.T) {
 			want := records{}
 			for i, n := range sizes {
 				p := text(i, n)
-				at, err := l.AppendParts([]byte(p[:n/3]), nil, []byte(p[n/3:]), nil)
-				must.Do(t, err)
+				at := must.Get(l.AppendParts([]byte(p[:n/3]), nil, []byte(p[n/3:]), nil))(t)
 				if at != lsn.LSN(i+1) || l.Next() != at+1 {
 					t.Fatalf("LSN %d, next %d", at, l.Next())
 				}
@@ -44,11 +43,9 @@ func TestReplayReturnsRecordsInOrder(t *testing.T) {
 				t.Error(f)
 			}
 			var bytes int64
-			segs, err := list(&o)
-			must.Do(t, err)
+			segs := must.Get(list(&o))(t)
 			for _, s := range segs {
-				info, err := o.FS.Stat(o.path(s.name))
-				must.Do(t, err)
+				info := must.Get(o.FS.Stat(o.path(s.name)))(t)
 				bytes += info.Size()
 			}
 			must.Equal(t, l.Bytes(), bytes, "bytes")
@@ -66,8 +63,7 @@ func TestSegmentsAreClosedAtTheirSize(t *testing.T) {
 	appendAll(t, l, text(0, 5000)) // longer than a segment
 	appendAll(t, l, "x")
 	must.Do(t, l.Close())
-	segs, err := survey(&o)
-	must.Do(t, err)
+	segs := must.Get(survey(&o))(t)
 	for i, s := range segs {
 		if s.size > o.SegmentBytes && i != len(segs)-2 {
 			t.Errorf("segment %d of %d has %d bytes", s.number, len(segs), s.size)
@@ -282,8 +278,7 @@ func TestSyncedRecordsSurvivePowerCutWithConcurrentWriters(t *testing.T) {
 	}
 	wg.Wait()
 	must.Do(t, l.Close())
-	_, got, err := replay(small(m.Crash()), 1)
-	must.Do(t, err)
+	_, got := must.Get2(replay(small(m.Crash()), 1))(t)
 	must.Equal(t, len(got), 8*n, "records")
 	want.Range(func(at, p any) bool {
 		if got[at.(lsn.LSN)] != p {
@@ -310,8 +305,7 @@ func TestReleaseDuringAppendAndSync(t *testing.T) {
 		}
 	})
 	for i := range 500 {
-		lsn, err := l.Append([]byte(text(i, 90)))
-		must.Do(t, err)
+		lsn := must.Get(l.Append([]byte(text(i, 90))))(t)
 		if i%7 == 0 {
 			must.Do(t, l.Sync(lsn))
 		}
@@ -320,8 +314,7 @@ func TestReleaseDuringAppendAndSync(t *testing.T) {
 	wg.Wait()
 	must.Do(t, l.Release(500))
 	must.Do(t, l.Close())
-	tail, got, err := replay(small(m), 500)
-	must.Do(t, err)
+	tail, got := must.Get2(replay(small(m), 500))(t)
 	if len(got) != 1 || tail.Last() != 500 {
 		t.Errorf("%d records, last LSN %d", len(got), tail.Last())
 	}
@@ -405,10 +398,8 @@ func TestSmallAppendIsOneWriteWithoutAllocation(t *testing.T) {
 	o.SegmentBytes = 1 << 30
 	o.FrameBytes = 1 << 20
 	must.Do(t, Create(o, 1))
-	tail, _, err := replay(o, 1)
-	must.Do(t, err)
-	l, err := tail.Repair(nil)
-	must.Do(t, err)
+	tail, _ := must.Get2(replay(o, 1))(t)
+	l := must.Get(tail.Repair(nil))(t)
 	hook(h, func(op, name string) error {
 		if op == "write" {
 			writes++
@@ -446,8 +437,7 @@ func TestListSortsByNumber(t *testing.T) {
 		writeFile(t, m, testDir+"/"+n, nil)
 	}
 	o := small(m)
-	segs, err := list(&o)
-	must.Do(t, err)
+	segs := must.Get(list(&o))(t)
 	var got []uint64
 	for _, s := range segs {
 		got = append(got, s.number)

@@ -49,8 +49,7 @@ func TestCopiedFramesAreThoseThatAreWritten(t *testing.T) {
 			if i%7 == 6 {
 				write = l.AppendLater
 			}
-			lsn, err := write([]byte(text(i, i*i%400)))
-			must.Do(t, err)
+			lsn := must.Get(write([]byte(text(i, i*i%400))))(t)
 			if i%10 == 9 {
 				must.Do(t, l.Sync(lsn))
 			}
@@ -75,14 +74,12 @@ func TestRepairCutsWindowOfKilledWriter(t *testing.T) {
 	l := mappedLog(t, m)
 	_, spare := l.Spare()
 	v := m.Clone()
-	tail, got, err := replay(small(v), 1)
-	must.Do(t, err)
+	tail, got := must.Get2(replay(small(v), 1))(t)
 	if r := tail.Report(); len(got) != 20 || r.TornBytes != 0 || r.SpareBytes != spare || r.Clean ||
 		r.Bytes != l.Bytes() {
 		t.Errorf("%d records, report %+v, %d bytes spare", len(got), r, spare)
 	}
-	_, err = tail.Repair(nil)
-	must.Do(t, err)
+	must.Do(t, must.Err(tail.Repair(nil)))
 	must.Equal(t, int64(len(readFile(t, v.Crash(), segmentPath(1)))), l.Bytes(), "bytes after repair")
 }
 

@@ -34,8 +34,7 @@ func testRange(t *testing.T, o Options) {
 			if i%2 == 0 {
 				write = l.AppendLater
 			}
-			lsn, err := write([]byte(text(i+1, 90)))
-			must.Do(t, err)
+			lsn := must.Get(write([]byte(text(i+1, 90))))(t)
 			if i%7 == 0 {
 				must.Do(t, l.Sync(lsn))
 			}

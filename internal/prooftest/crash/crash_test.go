@@ -19,11 +19,8 @@ func TestChangesDuringSetupAreNotCrashPoints(t *testing.T) {
 	x := newProbing(disk, r)
 	change := func() {
 		t.Helper()
-		f, err := disk.Create(filepath.Join(history.Dir, "new"))
-		if err == nil {
-			err = errors.Join(f.Close(), disk.Remove(filepath.Join(history.Dir, "new")))
-		}
-		must.Do(t, err)
+		f := must.Get(disk.Create(filepath.Join(history.Dir, "new")))(t)
+		must.Do(t, errors.Join(f.Close(), disk.Remove(filepath.Join(history.Dir, "new"))))
 	}
 	change()
 	must.Equal(t, x.counted().Points, 0, "crash points before watch")
