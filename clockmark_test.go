@@ -126,9 +126,8 @@ func TestMarkWaitsForBatches(t *testing.T) {
 	<-synced
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := store.core.Background.MarkClock(ctx); err == nil || markOf(t, store) != before {
-		t.Errorf("while a batch is not published: mark %v, %v; was %v", markOf(t, store), err, before)
-	}
+	must.Refuse(t, store.core.Background.MarkClock(ctx), "while a batch is not published")
+	must.Equal(t, markOf(t, store), before, "while a batch is not published", "mark")
 	close(goOn)
 	must.Do(t, <-committed)
 	if mark := markNow(t, store); mark <= store.Visible() {
@@ -149,9 +148,8 @@ func TestPoisonedWriterMarksNothing(t *testing.T) {
 	b := store.NewBatch()
 	b.Upsert(table, Row{"k": int64(2), "v": "x"})
 	must.Refuse(t, must.Err(b.Commit(t.Context())), "the commit has not failed")
-	if err := store.core.Background.MarkClock(t.Context()); err == nil || markOf(t, store) != before {
-		t.Errorf("the mark is %v, was %v: %v", markOf(t, store), before, err)
-	}
+	must.Refuse(t, store.core.Background.MarkClock(t.Context()))
+	must.Equal(t, markOf(t, store), before, "the mark")
 	must.Do(t, follower.Refresh(t.Context()))
 }
 

@@ -22,10 +22,8 @@ func TestExamplesOfFormats(t *testing.T) {
 	must.Equal(t, fmt.Sprintf("% x", encodeFormat()), "6f 72 69 62 69 72 65 70 01 00 00 00 d4 8d ee 1c", "format")
 	var b bytes.Buffer
 	must.Do(t, newManifestWriter(&b).end())
-	if got, want := fmt.Sprintf("% x", b.Bytes()[:recordHeader]),
-		"05 00 00 00 18 00 00 00 f2 b8 be 46"; got != want || len(b.Bytes()) != recordHeader+endLen {
-		t.Errorf("end %s, want %s", got, want)
-	}
+	must.Equal(t, fmt.Sprintf("% x", b.Bytes()[:recordHeader]), "05 00 00 00 18 00 00 00 f2 b8 be 46", "end")
+	must.Equal(t, len(b.Bytes()), recordHeader+endLen)
 	s := must.Get((&Backup{Number: 3, Time: time.UnixMicro(1_700_000_000_000_000), Timestamp: 5,
 		Store: "000102030405060708090a0b0c0d0e0f", Bytes: 1000, NewBytes: 100,
 		manifestBytes: 60, manifest: hash{1}}).encode())(t)

@@ -45,9 +45,8 @@ func TestAppendPackedUnpackedRoundTrip(t *testing.T) {
 		must.Equal(t, back.Len, len(cells), "cells")
 		for i, c := range cells {
 			from, to := back.Array(i)
-			if back.IsNull(i) != (c == nil) || to-from != len(c) {
-				t.Fatalf("%s: cell %d has %d elements, NULL %t", element, i, to-from, back.IsNull(i))
-			}
+			must.Equal(t, back.IsNull(i), c == nil, element, "cell", i, "NULL")
+			must.Equal(t, to-from, len(c), element, "cell", i, "elements")
 			for k := range c {
 				if got := back.Elements.Cell(from + k); !bytes.Equal(got, c[k]) || (got == nil) != (c[k] == nil) {
 					t.Errorf("%s: element %d of cell %d is %x, want %x", element, k, i, got, c[k])
@@ -68,9 +67,8 @@ func TestAppendPackedRefusesOversizedArrays(t *testing.T) {
 	}
 	long.AppendArray(elements)
 	v := NewVector(schema.Array, 0)
-	if err := v.AppendPacked(long); !errors.Is(err, fault.ErrCorrupt) || v.Len != 1 {
-		t.Errorf("%d cells, %v", v.Len, err)
-	}
+	must.Fail(t, v.AppendPacked(long), fault.ErrCorrupt)
+	must.Equal(t, v.Len, 1, "cells")
 	many := NewArrays(schema.Int8)
 	many.AppendArray(make([][]byte, schema.MaxElements+1))
 	must.Fail(t, v.AppendPacked(many), fault.ErrCorrupt)
@@ -81,9 +79,8 @@ func TestAppendUnpackedRefusesInvalidArrays(t *testing.T) {
 	v.SetCell(0, schema.AppendArray(nil, schema.Int32, [][]byte{binary.LittleEndian.AppendUint32(nil, 7)}))
 	v.SetCell(1, []byte{1})
 	back := NewArrays(schema.Int32)
-	if err := back.AppendUnpacked(v, 0, 2); !errors.Is(err, fault.ErrCorrupt) || back.Len != 1 {
-		t.Errorf("%d cells, %v", back.Len, err)
-	}
+	must.Fail(t, back.AppendUnpacked(v, 0, 2), fault.ErrCorrupt)
+	must.Equal(t, back.Len, 1, "cells")
 }
 
 func TestPrepareAllowsOnlyNullTestsOnArrays(t *testing.T) {

@@ -136,7 +136,6 @@ func TestBitmapResizeClears(t *testing.T) {
 		b.SetRange(0, n)
 		must.Equal(t, b.Count(), n, n, "bits: ones")
 	}
-	if b.Next(64*len(b)) != -1 || Bitmap(nil).Next(0) != -1 {
-		t.Error("a 1 past the end")
-	}
+	must.Equal(t, b.Next(64*len(b)), -1, "a 1 past the end")
+	must.Equal(t, Bitmap(nil).Next(0), -1, "a 1 past the end")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/must"
@@ -78,9 +77,8 @@ func TestCompactKeepsSelectedRows(t *testing.T) {
 				want = append(want, rowText(b, i))
 			}
 			b.Compact()
-			if b.Len != len(want) || b.Selected() != len(want) {
-				t.Fatalf("%d of %d rows: Len %d, %d selected", len(want), n, b.Len, b.Selected())
-			}
+			must.Equal(t, b.Len, len(want), len(want), "of", n, "rows: Len")
+			must.Equal(t, b.Selected(), len(want), len(want), "of", n, "rows: selected")
 			for c, v := range b.Columns {
 				must.Do(t, v.Validate())
 				must.Equal(t, v.Len, b.Len, "column", c, "cells")
@@ -100,7 +98,6 @@ func TestCompactDuplicateColumn(t *testing.T) {
 	copy(v.Data, []byte{1, 2, 3, 4})
 	b := &RecordBatch{Columns: []*Vector{v, v}, Len: 4, Selection: Bitmap{0b1010}}
 	b.Compact()
-	if !slices.Equal(v.Data, []byte{2, 4}) || b.Len != 2 {
-		t.Errorf("%v, %d rows", v.Data, b.Len)
-	}
+	must.Equal(t, v.Data, []byte{2, 4})
+	must.Equal(t, b.Len, 2, "rows")
 }

@@ -36,19 +36,15 @@ func TestReverseReversesRows(t *testing.T) {
 			reverse(b)
 			slices.Reverse(want)
 			slices.Reverse(selected)
-			if b.Len != n || b.Selected() != b.Selection.CountRange(0, n) {
-				t.Fatalf("%d rows: Len %d, %d selected, %d within", n, b.Len, b.Selected(),
-					b.Selection.CountRange(0, n))
-			}
+			must.Equal(t, b.Len, n, n, "rows: Len")
+			must.Equal(t, b.Selected(), b.Selection.CountRange(0, n), n, "rows: selected")
 			for c, v := range b.Columns {
 				must.Do(t, v.Validate())
 				must.Equal(t, v.Len, n, "column", c, "cells")
 			}
 			for i := range n {
-				if got := rowText(b, i); got != want[i] || b.Selection.Get(i) != selected[i] {
-					t.Fatalf("%d rows, round %d, row %d: got %s, selected %t, want %s, %t", n, round, i, got,
-						b.Selection.Get(i), want[i], selected[i])
-				}
+				must.Equal(t, rowText(b, i), want[i], n, "rows, round", round, "row", i)
+				must.Equal(t, b.Selection.Get(i), selected[i], n, "rows, round", round, "row", i, "selected")
 			}
 		}
 	}

@@ -181,9 +181,8 @@ func TestAppendCodedKeepsTheDictionary(t *testing.T) {
 		must.Equal(t, v.Dict == a.Dict, true, "the vector is not in dictionary form")
 	}
 	v.AppendCoded(b, 0, 1)
-	if got := fmt.Sprintf("%s", v.Bytes); v.Dict != nil || got != "[b a b a c]" {
-		t.Errorf("dictionary %v, cells %s", v.Dict, got)
-	}
+	must.Equal(t, v.Dict, nil, "dictionary")
+	must.Equal(t, fmt.Sprintf("%s", v.Bytes), "[b a b a c]", "cells")
 }
 
 // Appended cells are copies, except byte strings, so the source may be refilled at once.
@@ -230,9 +229,8 @@ func TestDroppedVectorIsLikeNew(t *testing.T) {
 			t.Fatalf("%d cells, want %d: %v", v.Len, n, v.Validate())
 		}
 		for i := range want {
-			if !bytes.Equal(v.Cell(i), want[i]) || v.IsNull(i) != (want[i] == nil) {
-				t.Fatalf("%s: cell %d is %x, want %x", v.Type, i, v.Cell(i), want[i])
-			}
+			must.Equal(t, v.Cell(i), want[i], v.Type, "cell", i)
+			must.Equal(t, v.IsNull(i), want[i] == nil, v.Type, "cell", i)
 		}
 		limit := r.IntN(2) * 300
 		v.Drop(limit)

@@ -16,13 +16,11 @@ func TestFileReadAt(t *testing.T) {
 	f := must.Get(OpenFile(name))(t)
 	defer f.Close()
 	var src Source = f
-	if src.ID() != 0 || src.Size() != 10 {
-		t.Errorf("number %v, %d bytes", src.ID(), src.Size())
-	}
+	must.Equal(t, src.ID(), 0, "number")
+	must.Equal(t, src.Size(), 10, "bytes")
 	p := make([]byte, 4)
-	if n, err := src.ReadAt(p, 3); n != 4 || err != nil || string(p) != "3456" {
-		t.Errorf("%q, %d, %v", p, n, err)
-	}
+	must.Equal(t, must.Get(src.ReadAt(p, 3))(t), 4)
+	must.Equal(t, string(p), "3456")
 	if n, err := src.ReadAt(p, 8); n != 2 || err != io.EOF {
 		t.Errorf("past the end: %d, %v", n, err)
 	}

@@ -34,9 +34,8 @@ func checkReclaim(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) {
 	found := checkReader(t, mem, o, want)
 	must.Equal(t, len(found.state.dead), 1, "dead ranges")
 	m := reopen(t, mem, o, want)
-	if m.Repaired().Reclaimed != 1 || m.Stats().DeadBytes != 0 {
-		t.Errorf("%+v, %d dead bytes", m.Repaired(), m.Stats().DeadBytes)
-	}
+	must.Equal(t, m.Repaired().Reclaimed, 1)
+	must.Equal(t, m.Stats().DeadBytes, 0, "dead bytes")
 	for _, d := range m.state.dead {
 		b := readFile(t, mem, "/store/data/"+d.in.name())
 		if !allZero(b[d.off : d.off+d.length]) {

@@ -164,9 +164,8 @@ func TestVerifyFindsLostBlocks(t *testing.T) {
 		var found []block.ID
 		must.Do(t, m.Verify(context.Background(),
 			func(_ string, _ int64, id block.ID, _ string) { found = append(found, id) }, nil))
-		if len(found) != 1 || found[0] != id {
-			t.Errorf("%d bytes lost: Verify names blocks %v", length, found)
-		}
+		must.Equal(t, len(found), 1, length, "bytes lost: Verify names blocks")
+		must.Equal(t, found[0], id, length, "bytes lost: Verify names blocks")
 		m.Close()
 	}
 }

@@ -86,7 +86,6 @@ func TestReadMetadataReportsRowsOutsideTheRoot(t *testing.T) {
 	full := must.Get(o.withDefaults())(t)
 	meta := must.Get(openMeta(&full, metaWrite, newPoison()))(t)
 	must.Do(t, errors.Join(meta.db.Set(userKey([]byte("k")), []byte("v"), nil), meta.close()))
-	if err := ReadMetadata(o, count); !errors.Is(err, fault.ErrCorrupt) || kinds["caller"] != 1 {
-		t.Errorf("rows %v, error %v, want ErrCorrupt", kinds, err)
-	}
+	must.Fail(t, ReadMetadata(o, count), fault.ErrCorrupt, "rows")
+	must.Equal(t, kinds["caller"], 1, "rows")
 }

@@ -94,9 +94,8 @@ func TestDecodersRefuseDamage(t *testing.T) {
 		must.Refuse(t, must.Err(decodeSlot(anchorPage, instance)), "slot: byte", i, "flipped is not seen")
 		anchorPage[i] ^= 0x10
 	}
-	if checkHeader(page, fill16(2), in) == nil || checkHeader(page, instance, containerID{}) == nil {
-		t.Error("header: of another store or container is taken")
-	}
+	must.Refuse(t, checkHeader(page, fill16(2), in), "header of another store or container")
+	must.Refuse(t, checkHeader(page, instance, containerID{}), "header of another store or container")
 	must.Refuse(t, must.Err(decodeSlot(anchorPage, fill16(2))), "slot: of another store is taken")
 	for n := range 64 {
 		key, v := make([]byte, n), make([]byte, n)

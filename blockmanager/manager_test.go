@@ -138,15 +138,13 @@ func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
 	m := openWriter(t, o)
 	id := add(t, m, make([]byte, 5000))
 	must.Do(t, m.Commit(Edit{Dead: []block.ID{id}, LogStart: 7}))
-	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 5000 || l != 1 {
-		t.Errorf("before: %d dead bytes, confirmed log_start %d", n, l)
-	}
+	must.Equal(t, m.Stats().DeadBytes, 5000, "before: dead bytes")
+	must.Equal(t, m.ConfirmedLogStart(), 1, "before: confirmed log_start")
 	if err := m.Commit(Edit{LogStart: 3}); err != nil { // a lower value has no effect
 		t.Fatal(err)
 	}
-	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 0 || l != 7 {
-		t.Errorf("after the next commit: %d dead bytes, confirmed log_start %d", n, l)
-	}
+	must.Equal(t, m.Stats().DeadBytes, 0, "after the next commit: dead bytes")
+	must.Equal(t, m.ConfirmedLogStart(), 7, "after the next commit: confirmed log_start")
 	must.Equal(t, m.LogStart(), 7, "log_start")
 	must.Do(t, m.Close())
 }
@@ -288,13 +286,11 @@ func TestSourceFollowsReaderAt(t *testing.T) {
 	} {
 		b := make([]byte, c.n)
 		n, err := src.ReadAt(b, c.off)
-		if string(b[:n]) != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%d bytes at %d: %q, %v", c.n, c.off, b[:n], err)
-		}
+		must.Equal(t, string(b[:n]), c.want, c.n, "bytes at", c.off)
+		must.Fail(t, err, c.err, c.n, "bytes at", c.off)
 	}
-	if src.ID() != id || src.Size() != 10 {
-		t.Errorf("block %d of %d bytes", src.ID(), src.Size())
-	}
+	must.Equal(t, src.ID(), id, "block")
+	must.Equal(t, src.Size(), 10, "bytes")
 }
 
 // The read that checks a block has its end, all of it if it is small, and is handed out once.

@@ -2,10 +2,10 @@ package blockmanager
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestVerifyEndsAtTheNextBlockOnceItsContextIsCanceled(t *testing.T) {
@@ -21,7 +21,6 @@ func TestVerifyEndsAtTheNextBlockOnceItsContextIsCanceled(t *testing.T) {
 		checked++
 		cancel()
 	})
-	if !errors.Is(err, context.Canceled) || checked != 1 {
-		t.Errorf("%d blocks checked, error %v", checked, err)
-	}
+	must.Fail(t, err, context.Canceled)
+	must.Equal(t, checked, 1, "blocks checked")
 }

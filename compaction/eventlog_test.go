@@ -209,9 +209,8 @@ func TestEventLogStopsAfterAFailedWrite(t *testing.T) {
 	for range 4 {
 		l.Record(flushEvent())
 	}
-	if w.writes != 2 || !errors.Is(l.Err(), io.ErrShortWrite) {
-		t.Errorf("%d writes, %v", w.writes, l.Err())
-	}
+	must.Equal(t, w.writes, 2, "writes")
+	must.Fail(t, l.Err(), io.ErrShortWrite)
 	if events, err := readAll(w.String()); len(events) != 1 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%d events, %v", len(events), err)
 	}

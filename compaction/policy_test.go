@@ -179,8 +179,7 @@ func TestGroupsMatchChainsOfOverlaps(t *testing.T) {
 		for _, g := range group {
 			distinct[g] = true
 		}
-		if n != len(l.RowSets) || len(Groups(l)) != len(distinct) {
-			t.Fatalf("%+v: %d rowsets in %d groups, want %d in %d", l, n, len(Groups(l)), len(l.RowSets), len(distinct))
-		}
+		must.Equal(t, n, len(l.RowSets), "rowsets")
+		must.Equal(t, len(Groups(l)), len(distinct), "groups")
 	}
 }

@@ -55,9 +55,8 @@ func TestLevelsAreSharesOfTheDataBetweenTheKeys(t *testing.T) {
 	} {
 		l := layoutOf(layout)
 		got, count := levels(l, Spans(l), 10)
-		if !slices.Equal(got, want) || count != max(0, slices.Max(got)+1) {
-			t.Errorf("%s: %v, %d levels, want %v", layout, got, count, want)
-		}
+		must.Equal(t, got, want, layout)
+		must.Equal(t, count, max(0, slices.Max(got)+1), layout, "levels")
 	}
 }
 

@@ -85,9 +85,8 @@ func TestMakeBirthsIsBounded(t *testing.T) {
 		births, rest = MakeBirths(births, undos, nil, i*minBirth)
 		left += len(rest)
 	}
-	if len(births) != MaxBirths || left != 3*minBirth {
-		t.Errorf("%d births, %d undos left; want %d, %d", len(births), left, MaxBirths, 3*minBirth)
-	}
+	must.Equal(t, len(births), MaxBirths, "births")
+	must.Equal(t, left, 3*minBirth, "undos left")
 }
 
 func TestCheckBirths(t *testing.T) {

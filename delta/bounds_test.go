@@ -132,9 +132,8 @@ func TestWindowsReadOnlyWhatConcernsTheirColumns(t *testing.T) {
 						cblocks++
 					}
 				}
-				if changed != c.changed || dead != c.dead {
-					t.Errorf("pass %d: %d rows changed, %d dead; want %d and %d", pass, changed, dead, c.changed, c.dead)
-				}
+				must.Equal(t, changed, c.changed, "pass", pass, "rows changed")
+				must.Equal(t, dead, c.dead, "pass", pass, "dead")
 				if all = cblocks; pass == 1 && c.cblocks >= 0 && cblocks > c.cblocks {
 					t.Errorf("%d windows read a cblock, want %d", cblocks, c.cblocks)
 				}

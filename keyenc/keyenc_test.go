@@ -123,9 +123,8 @@ func TestComparableOrdersFloats(t *testing.T) {
 		}
 	}
 	negative := math.Copysign(0, -1)
-	if !bytes.Equal(double(negative), double(0)) || !bytes.Equal(float(float32(negative)), float(0)) {
-		t.Error("−0 and +0 differ")
-	}
+	must.Equal(t, double(negative), double(0), "−0 and +0 differ")
+	must.Equal(t, float(float32(negative)), float(0), "−0 and +0 differ")
 	if f, tr := AppendComparable(nil, schema.Bool, []byte{0}),
 		AppendComparable(nil, schema.Bool, []byte{1}); bytes.Compare(f, tr) >= 0 {
 		t.Error("false is not below true")

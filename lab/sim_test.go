@@ -126,10 +126,8 @@ func TestSimulationSplitsIntoRowSetsWithRows(t *testing.T) {
 				}
 				got.rows, got.live = got.rows+set.rows, got.live+set.live
 			}
-			if got.rows != rows || got.live != rows {
-				t.Errorf("%d rows with %v bytes of history: %d and %d live after the split",
-					rows, history, got.rows, got.live)
-			}
+			must.Equal(t, got.rows, rows, "rows after the split")
+			must.Equal(t, got.live, rows, "live rows after the split")
 		}
 	}
 }

@@ -128,9 +128,8 @@ func TestPoliciesAndWorkloadsAreThoseOfSpecs(t *testing.T) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	if len(options) != len(Policies()) || len(Workloads()) != len(kinds) {
-		t.Errorf("%v, %v", Policies(), Workloads())
-	}
+	must.Equal(t, len(options), len(Policies()), Policies(), Workloads())
+	must.Equal(t, len(Workloads()), len(kinds), Policies(), Workloads())
 }
 
 // The specs of docs/lab.md are valid.

@@ -35,9 +35,8 @@ func TestFilterKnowsAddedKeysAndFewOthers(t *testing.T) {
 	for _, p := range *f.parts.Load() {
 		size += int64(len(p.words)) * filterWordBytes
 	}
-	if grown != size || len(*f.parts.Load()) != 4 {
-		t.Errorf("grown by %d bytes, has %d in %d parts", grown, size, len(*f.parts.Load()))
-	}
+	must.Equal(t, grown, size, "grown")
+	must.Equal(t, len(*f.parts.Load()), 4)
 }
 
 // TestFilterBeginsWithLookupsOfNewKeys inserts rows with and without a lookup of each key before. The

@@ -1,7 +1,6 @@
 package memrowset
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"testing"
@@ -168,15 +167,13 @@ func TestInsertManyIsManyInserts(t *testing.T) {
 			keys, rows = append(keys, []byte(key)), append(rows, image(m, key, i, key))
 		}
 		m.InsertMany(keys, 10, 5, rows)
-		if m.Len() != 300 || m.LiveRows() != 300 {
-			t.Errorf("ghosts=%t: %d rows, %d live", ghosts, m.Len(), m.LiveRows())
-		}
+		must.Equal(t, m.Len(), 300, "ghosts", ghosts, "rows")
+		must.Equal(t, m.LiveRows(), 300, "ghosts", ghosts, "live")
 		it := m.NewIterator(11, nil, nil, false)
 		gotKeys, gotRows := it.Next(1000)
 		for i := range keys {
-			if !bytes.Equal(gotKeys[i], keys[i]) || !bytes.Equal(gotRows[i], rows[i]) {
-				t.Fatalf("ghosts=%t: row %d: %q", ghosts, i, gotKeys[i])
-			}
+			must.Equal(t, gotKeys[i], keys[i], "ghosts", ghosts, "row", i)
+			must.Equal(t, gotRows[i], rows[i], "ghosts", ghosts, "row", i)
 		}
 	}
 }

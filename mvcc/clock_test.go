@@ -113,9 +113,8 @@ func TestRestoredClockStaysAheadOfTheWallClock(t *testing.T) {
 
 func TestLogicalClockCounts(t *testing.T) {
 	c := NewLogicalClock(0)
-	if a, b := now(t, c), now(t, c); a != First || b != First+1 {
-		t.Errorf("counted %d, %d", a, b)
-	}
+	must.Equal(t, now(t, c), First, "counted")
+	must.Equal(t, now(t, c), First+1)
 	must.Do(t, c.Advance(99))
 	must.Equal(t, now(t, c), 100, "after Advance(99)")
 	must.Fail(t, c.Advance(Last), fault.ErrFuture, "Advance that leaves no timestamp")

@@ -19,9 +19,8 @@ import (
 
 func TestNewPublisherHasEverythingPublished(t *testing.T) {
 	p := NewPublisher(70, 7)
-	if v, f := p.Visible(), p.FirstUnpublished(); v != 70 || f != 8 {
-		t.Errorf("visible %d, first unpublished %d; want 70, 8", v, f)
-	}
+	must.Equal(t, p.Visible(), 70, "visible")
+	must.Equal(t, p.FirstUnpublished(), 8, "first unpublished")
 	ctx := context.Background()
 	must.Do(t, errors.Join(p.WaitLSN(ctx, 1000), p.WaitTimestamp(ctx, Max)), "waiting for nothing")
 }
@@ -36,9 +35,8 @@ func TestGapDelaysVisibility(t *testing.T) {
 	}{{1, 0, 1}, {0, 20, 5}, {2, 50, 6}}
 	for _, s := range steps {
 		ops[s.ready].Ready()
-		if v, f := p.Visible(), p.FirstUnpublished(); v != s.visible || f != s.first {
-			t.Fatalf("after batch %d: visible %d, first unpublished %d; want %d, %d", s.ready, v, f, s.visible, s.first)
-		}
+		must.Equal(t, p.Visible(), s.visible, "after batch", s.ready, "visible")
+		must.Equal(t, p.FirstUnpublished(), s.first, "after batch", s.ready, "first unpublished")
 	}
 }
 
@@ -221,9 +219,8 @@ func TestPoisonedPublisherDoesNotAdvance(t *testing.T) {
 		t.Fatalf("wait over a poisoned publisher: %v", err)
 	}
 	b.Ready()
-	if v, f := p.Visible(), p.FirstUnpublished(); v != 10 || f != 2 {
-		t.Errorf("visible %d, first unpublished %d; want 10, 2", v, f)
-	}
+	must.Equal(t, p.Visible(), 10, "visible")
+	must.Equal(t, p.FirstUnpublished(), 2, "first unpublished")
 	must.Fail(t, p.WaitTimestamp(ctx, 20), fault.ErrPoisoned, "late wait")
 	must.Do(t, p.WaitTimestamp(ctx, 10), "wait for a published timestamp")
 }

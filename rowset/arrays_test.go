@@ -112,9 +112,8 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 	must.Do(t, readFull(f.NewColumnReader(), nil, c, 0, rows, got))
 	must.Equal(t, got.Len, rows, "cells")
 	for i := range rows {
-		if !bytes.Equal(got.Cell(i), want.Cell(i)) || got.IsNull(i) != want.IsNull(i) {
-			t.Fatalf("row %d is wrong", i)
-		}
+		must.Equal(t, got.Cell(i), want.Cell(i), "row", i)
+		must.Equal(t, got.IsNull(i), want.IsNull(i), "row", i)
 	}
 }
 

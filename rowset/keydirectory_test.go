@@ -214,9 +214,8 @@ func TestDamagedKeyDirectoryIsBuiltAgain(t *testing.T) {
 			{ID: 2, Name: "b", Type: schema.String}}, 2), 30)
 	row := w.stored(t, r)
 	file := w.disk.blocks[row.KeyDirectory]
-	if row.KeyDirectoryBytes != file.Size() || file.Size() != keydir.Size(row.Rows) {
-		t.Fatalf("%d bytes, the metadata says %d", file.Size(), row.KeyDirectoryBytes)
-	}
+	must.Equal(t, row.KeyDirectoryBytes, file.Size(), "bytes in the metadata")
+	must.Equal(t, file.Size(), keydir.Size(row.Rows), "bytes")
 	for range 100 {
 		at, mask, noted := r.IntN(len(file.Bytes)), byte(1)<<r.IntN(8), 0
 		file.Bytes[at] ^= mask

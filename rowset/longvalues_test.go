@@ -34,8 +34,7 @@ func TestWindowOfLongPrefixValuesIsReadInFull(t *testing.T) {
 	must.Do(t, readFull(r.NewColumnReader(), nil, nil, 0, rows, got))
 	must.Equal(t, got.Len, rows)
 	for i := range rows {
-		if !bytes.Equal(got.Cell(i), want.Cell(i)) || got.IsNull(i) != want.IsNull(i) {
-			t.Fatalf("row %d is wrong", i)
-		}
+		must.Equal(t, got.Cell(i), want.Cell(i), "row", i)
+		must.Equal(t, got.IsNull(i), want.IsNull(i), "row", i)
 	}
 }

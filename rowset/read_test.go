@@ -426,10 +426,8 @@ func (w *testRowSet) checkHistories(t *testing.T, rows *change.Rows, at int, sna
 		must.Equal(t, len(undos), m.base, "row", at+i, "undos")
 		for k, d := range undos {
 			n := m.base - 1 - k
-			if d.TS != m.events[n].ts || !bytes.Equal(d.List, w.undo(m, n)) {
-				t.Fatalf("row %d: undo %d is %x at %d, want %x at %d", at+i, k, d.List, d.TS, w.undo(m, n),
-					m.events[n].ts)
-			}
+			must.Equal(t, d.TS, m.events[n].ts, "row", at+i, "undo", k)
+			must.Equal(t, d.List, w.undo(m, n), "row", at+i, "undo", k)
 		}
 		n := m.base
 		for _, d := range take(&redo, i) {

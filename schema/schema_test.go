@@ -165,9 +165,8 @@ func TestNewNumbersColumnsWithoutIDs(t *testing.T) {
 	columns := many(3)
 	s := must.Get(New(columns, 1))(t)
 	for i := range s.Columns {
-		if s.Columns[i].ID != ColumnID(i) || columns[i].ID != 0 {
-			t.Errorf("column %d: id %d, the caller's %d", i, s.Columns[i].ID, columns[i].ID)
-		}
+		must.Equal(t, s.Columns[i].ID, ColumnID(i), "column", i, "id")
+		must.Equal(t, columns[i].ID, 0, "column", i, "the caller's")
 	}
 	columns[0].Name = "changed"
 	columns[0].ID = 5

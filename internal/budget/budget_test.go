@@ -16,25 +16,21 @@ func TestBudgetCountsByKindAndInAll(t *testing.T) {
 	if b.Used() != 115 || b.UsedBy(MemRowSet) != 40 || b.UsedBy(Cache) != 70 || b.UsedBy(Delta) != 5 {
 		t.Errorf("used %d: %d, %d, %d", b.Used(), b.UsedBy(MemRowSet), b.UsedBy(Cache), b.UsedBy(Delta))
 	}
-	if b.Over() != 15 || b.Limit() != 100 {
-		t.Errorf("over %d of %d", b.Over(), b.Limit())
-	}
+	must.Equal(t, b.Over(), 15, "over")
+	must.Equal(t, b.Limit(), 100)
 	b.Grower(Cache)(-70)
-	if b.Over() != 0 || b.Used() != 45 {
-		t.Errorf("over %d, used %d", b.Over(), b.Used())
-	}
+	must.Equal(t, b.Over(), 0, "over")
+	must.Equal(t, b.Used(), 45, "used")
 }
 
 func TestNoLimitIsNeverOver(t *testing.T) {
 	for _, b := range []*Budget{nil, New(0), New(-1)} {
 		b.Reserve(Metadata, 1<<40)
-		if b.Over() != 0 || b.Limit() != 0 {
-			t.Errorf("over %d of %d", b.Over(), b.Limit())
-		}
+		must.Equal(t, b.Over(), 0, "over")
+		must.Equal(t, b.Limit(), 0)
 		b.Release(Metadata, 1<<40)
-		if b.Used() != 0 || b.UsedBy(Metadata) != 0 {
-			t.Errorf("%d left", b.Used())
-		}
+		must.Equal(t, b.Used(), 0, "left")
+		must.Equal(t, b.UsedBy(Metadata), 0)
 	}
 }
 

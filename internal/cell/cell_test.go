@@ -190,9 +190,8 @@ func TestWideIntegersAgreeWithBigArithmetic(t *testing.T) {
 		if m.Bit(127) == 1 {
 			m.Sub(m, new(big.Int).Lsh(big.NewInt(1), 128))
 		}
-		if s := string(celltext.AppendText(nil, col, got)); m.Cmp(n) != 0 || s != n.String() {
-			t.Fatalf("%s became %s and prints as %s", n, m, s)
-		}
+		must.Equal(t, m.Cmp(n), 0, n, "became")
+		must.Equal(t, string(celltext.AppendText(nil, col, got)), n.String(), n, "printed")
 	}
 }
 

@@ -56,10 +56,8 @@ func TestTimestampsAreRFC3339InPlainText(t *testing.T) {
 		{math.MinInt64, "-9223372036854775808", "-9223372036854775808"},
 	} {
 		cell := binary.LittleEndian.AppendUint64(nil, uint64(c.micros))
-		if json, text := string(AppendJSON(nil, column, cell)),
-			string(AppendText(nil, column, cell)); json != c.json || text != c.text {
-			t.Errorf("%d: got %s, %s, want %s, %s", c.micros, json, text, c.json, c.text)
-		}
+		must.Equal(t, string(AppendJSON(nil, column, cell)), c.json, c.micros)
+		must.Equal(t, string(AppendText(nil, column, cell)), c.text, c.micros)
 		must.Equal(t, must.Get(FromField(nil, column, []byte(c.text)))(t), cell, c.text, "is parsed as")
 	}
 }

@@ -113,9 +113,8 @@ func TestUnknownChangesAreThoseOfTablesThatWereRead(t *testing.T) {
 		log.AddUnknown(mvcc.Timestamp(10+i), table)
 	}
 	got := log.Since(5).Unknown(&reads)
-	if len(got) != 1 || got[2] != 12 {
-		t.Errorf("unknown changes %v, want one of table 2 at 12", got)
-	}
+	must.Equal(t, len(got), 1, "unknown changes")
+	must.Equal(t, got[2], 12, "unknown changes")
 	if _, ok := log.Since(5).In(&reads); ok {
 		t.Error("an unknown change was taken for one of the empty key")
 	}

@@ -147,9 +147,8 @@ func TestAddRefusesTooManyEqualHashes(t *testing.T) {
 		}
 	}
 	must.Equal(t, row, maxProbes*bucketSlots, "rows with one hash")
-	if len(found(d, 42)) != int(row) || len(found(d, 43)) != 0 {
-		t.Error("a search returns other rows")
-	}
+	must.Equal(t, len(found(d, 42)), int(row), "a search returns other rows")
+	must.Equal(t, len(found(d, 43)), 0, "a search returns other rows")
 }
 
 func TestReadRefusesDamage(t *testing.T) {

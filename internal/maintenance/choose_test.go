@@ -194,9 +194,8 @@ func TestCountsAddUp(t *testing.T) {
 		c.Started(k)
 	}
 	c.Started(Merge)
-	if c.Running != 10 || c.Of(Merge).Running != 2 {
-		t.Errorf("%+v", c)
-	}
+	must.Equal(t, c.Running, 10)
+	must.Equal(t, c.Of(Merge).Running, 2)
 	c.Ended(Merge, Done, 100, time.Second)
 	c.Ended(Merge, Failed, 7, time.Second)
 	c.Ended(Flush, Canceled, 7, time.Second)

@@ -26,10 +26,8 @@ func TestCompressionsThatKuduDoesNotHave(t *testing.T) {
 	must.Equal(t, must.Get(DecodeTable(row))(t), table)
 	var m kudupb.TableRow
 	must.Do(t, kudupb.DecodeRow("table", row, &m))
-	if a, b := m.Schema.Columns[0].GetCompression(),
-		m.Schema.Columns[3].GetCompression(); a != int32(schema.LZ4) || b != int32(schema.Zlib) {
-		t.Errorf("Kudu's message has %d and %d", a, b)
-	}
+	must.Equal(t, m.Schema.Columns[0].GetCompression(), int32(schema.LZ4), "Kudu's message")
+	must.Equal(t, m.Schema.Columns[3].GetCompression(), int32(schema.Zlib))
 	for _, test := range []struct {
 		name  string
 		forms []*kudupb.ColumnForm

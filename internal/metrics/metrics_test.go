@@ -16,9 +16,8 @@ import (
 func TestBucketsHaveTheirBounds(t *testing.T) {
 	for i := range Buckets - 1 {
 		bound := Bound(i)
-		if bucket(bound) != i || bucket(bound+1) != i+1 {
-			t.Errorf("bound %d of bucket %d: buckets %d, %d", bound, i, bucket(bound), bucket(bound+1))
-		}
+		must.Equal(t, bucket(bound), i, "bound", bound, "of bucket", i)
+		must.Equal(t, bucket(bound+1), i+1, "bound", bound, "of bucket", i)
 		if i > 0 && (bound-Bound(i-1))*8 > bound {
 			t.Errorf("bucket %d: (%d, %d]", i, Bound(i-1), bound)
 		}
@@ -65,9 +64,8 @@ func TestConcurrentRecordsAreAllCounted(t *testing.T) {
 	for i := range counts {
 		must.Equal(t, counts[i], want[i], "bucket", i)
 	}
-	if sum != wantSum || c.Load() != goroutines*each*(each-1)/2 {
-		t.Errorf("sum %d, want %d; counter %d", sum, wantSum, c.Load())
-	}
+	must.Equal(t, sum, wantSum, "sum")
+	must.Equal(t, c.Load(), goroutines*each*(each-1)/2)
 	h.Record(-1)
 	if after, s := h.Load(); after[0] != counts[0]+1 || s != sum {
 		t.Error("a negative duration does not count as 0")

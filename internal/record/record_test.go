@@ -40,13 +40,11 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 	}
 	w.SetTimestamp(0x1000)
 	want := unhex(t, workedRecord)
-	if !bytes.Equal(w.Bytes(), want) || w.Len() != 2 {
-		t.Errorf("got  % x\nwant % x", w.Bytes(), want)
-	}
+	must.Equal(t, w.Bytes(), want)
+	must.Equal(t, w.Len(), 2)
 	got, ts := decode(t, want)
-	if ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
-		t.Errorf("got %d %+v", ts, got)
-	}
+	must.Equal(t, ts, 0x1000)
+	must.Equal(t, got, workedOps())
 	must.Equal(t, must.Get(DecodeHead(want))(t), (Head{Timestamp: 0x1000, Operations: 2}))
 	w.Require(5)
 	want = append(want, 5, 0, 0, 0, 0, 0, 0, 0)
@@ -199,10 +197,8 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 func TestDecodeStopsAtTheCallersError(t *testing.T) {
 	stop := errors.New("stop")
 	calls := 0
-	_, err := Decode(unhex(t, workedRecord), func(Op) error { calls++; return stop })
-	if !errors.Is(err, stop) || calls != 1 {
-		t.Errorf("%v after %d calls", err, calls)
-	}
+	must.Fail(t, must.Err(Decode(unhex(t, workedRecord), func(Op) error { calls++; return stop })), stop)
+	must.Equal(t, calls, 1, "calls")
 }
 
 func TestDumpNamesEveryField(t *testing.T) {
@@ -267,9 +263,8 @@ func FuzzDecode(f *testing.F) {
 			w.Require(head.Epoch)
 		}
 		again, _ := decode(t, w.Bytes())
-		if same, err := DecodeHead(w.Bytes()); !reflect.DeepEqual(again, ops) || same != head || err != nil {
-			t.Fatalf("%+v %+v written again is %+v %+v: %v", head, ops, same, again, err)
-		}
+		must.Equal(t, again, ops, head, ops)
+		must.Equal(t, must.Get(DecodeHead(w.Bytes()))(t), head, ops, "operations, written again")
 	})
 }
 

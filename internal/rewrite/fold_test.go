@@ -36,9 +36,8 @@ func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 		in := exampleInputs()
 		res := must.Get(run(testSchema, mvcc.Min, 0, in[order[0]], in[order[1]], in[order[2]]))(t)
 		must.Equal(t, res.text(), want, "order", order)
-		if res.stats != (Stats{RowsRead: 3, RowsWritten: 1}) || res.rows[0].LiveRows != 1 {
-			t.Errorf("order %v: %+v, %d live", order, res.stats, res.rows[0].LiveRows)
-		}
+		must.Equal(t, res.stats, (Stats{RowsRead: 3, RowsWritten: 1}), "order", order)
+		must.Equal(t, res.rows[0].LiveRows, 1, "order", order, "live")
 		for snap, val := range map[mvcc.Snapshot]string{45: "", 35: "1", 31: "0", 1: "", 2: "0", 11: "0",
 			12: "", 52: "0", 61: "0", 62: "2", mvcc.Everything: "2"} {
 			cells, live := must.Get2(res.sets[0].Get(bloom.MakeProbe([]byte(example)), snap, []int{1}, nil))(t)

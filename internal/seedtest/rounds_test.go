@@ -2,6 +2,8 @@ package seedtest
 
 import (
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestRoundsAndStrides(t *testing.T) {
@@ -14,18 +16,15 @@ func TestRoundsAndStrides(t *testing.T) {
 		if given && c.full == "" {
 			c.rounds, c.stride = 12, 7
 		}
-		if r, s := Needed(90, 12), Stride(7); r != c.rounds || s != c.stride {
-			t.Errorf("%s=%s: %d rounds, stride %d; want %d and %d", fullVariable, c.full, r, s, c.rounds, c.stride)
-		}
+		must.Equal(t, Needed(90, 12), c.rounds, fullVariable, c.full, "rounds")
+		must.Equal(t, Stride(7), c.stride, fullVariable, c.full, "stride")
 	}
 	t.Setenv(fullVariable, "")
-	if r, s := Needed(uint64(8), 8), Stride(1); r != 8 || s != 1 {
-		t.Errorf("fewer than with -short: %d rounds, stride %d", r, s)
-	}
+	must.Equal(t, Needed(uint64(8), 8), 8, "fewer than with -short", "rounds")
+	must.Equal(t, Stride(1), 1, "fewer than with -short", "stride")
 	if !given {
 		return
 	}
-	if r, one := rounds(90, 12, true), rounds(90, 2, true); r != 3 || one != 1 {
-		t.Errorf("with the race detector: %d and %d rounds; want 3 and 1", r, one)
-	}
+	must.Equal(t, rounds(90, 12, true), 3, "with the race detector")
+	must.Equal(t, rounds(90, 2, true), 1, "with the race detector")
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 func TestSeedIsFixedUnlessTheFlagNamesAnother(t *testing.T) {
@@ -16,9 +18,8 @@ func TestSeedIsFixedUnlessTheFlagNamesAnother(t *testing.T) {
 		want uint64
 	}{{flag.Lookup("seed").DefValue, fixed}, {"77", 77}} {
 		flag.Set("seed", c.flag)
-		if a, b := Rand(t).Uint64(), Rand(t).Uint64(); Seed(t) != c.want || a != b {
-			t.Errorf("-seed=%s: seed %d, want %d; first numbers %d and %d", c.flag, Seed(t), c.want, a, b)
-		}
+		must.Equal(t, Seed(t), c.want, "-seed", c.flag, "seed")
+		must.Equal(t, Rand(t).Uint64(), Rand(t).Uint64(), "-seed", c.flag)
 	}
 	flag.Set("seed", "0")
 	a, b := Seed(t), Seed(t)

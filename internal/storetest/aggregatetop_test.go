@@ -76,9 +76,8 @@ func TestGroupsByPeriodAreThoseOfTexts(t *testing.T) {
 				}
 				last = least
 			}
-			if !reflect.DeepEqual(got, want) || result.Total != int64(len(want)) {
-				t.Errorf("%s(%s): %v of %d, want %v", period, column, got, result.Total, want)
-			}
+			must.Equal(t, got, want, period, column)
+			must.Equal(t, result.Total, int64(len(want)), period, column)
 			if c := result.Columns[0]; c.Name != period+"("+column+")" || c.Type != schema.String {
 				t.Errorf("column %q of type %s", c.Name, c.TypeName())
 			}

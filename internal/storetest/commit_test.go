@@ -92,9 +92,8 @@ func TestRowIterationEndsAtTheNextRow(t *testing.T) {
 					stop()
 				}
 			}
-			if n != 4 || !errors.Is(next, want) {
-				t.Errorf("typed rows: %d steps, %v", n, next)
-			}
+			must.Equal(t, n, 4, "typed rows", "steps")
+			must.Fail(t, next, want, "typed rows")
 		}
 	}
 }

@@ -346,9 +346,8 @@ func TestHistoryAndDiffEndAfterClose(t *testing.T) {
 				return yield(v, err)
 			})
 		})
-		if !errors.Is(err, oribi.ErrClosed) || steps != 1 {
-			t.Errorf("%s: %d steps, then %v, want 1, then ErrClosed", name, steps, err)
-		}
+		must.Fail(t, err, oribi.ErrClosed, name)
+		must.Equal(t, steps, 1, name, "steps")
 	}
 	run("Table.History", func(_ *oribi.Store, table *oribi.Table, _ *oribi.TableOf[numberRow]) iter.Seq2[any, error] {
 		return anySeq(table.History(ctx, 1))

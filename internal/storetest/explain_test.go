@@ -94,9 +94,8 @@ func checkSums(t *testing.T, e *oribi.Explanation) {
 		}
 	}
 	for _, c := range e.Columns {
-		if c.Blocks != c.Outside+c.Skipped+c.ZoneMap+c.Stored+c.Decoded || (c.Cells > 0) != (c.Decoded > 0) {
-			t.Errorf("cblocks do not add up: %+v", c)
-		}
+		must.Equal(t, c.Blocks, c.Outside+c.Skipped+c.ZoneMap+c.Stored+c.Decoded, "cblocks do not add up")
+		must.Equal(t, c.Cells > 0, c.Decoded > 0, "cblocks do not add up")
 	}
 	for _, v := range []any{*s, *r, e.Predicates, e.Columns} {
 		checkNotNegative(t, reflect.ValueOf(v))
@@ -220,9 +219,8 @@ func explainCountsWhatScansDo(t *testing.T, table *oribi.Table, before mvcc.Time
 			}
 			e := must.Get(table.Scan(t.Context(), opts...).Explain())(t)
 			checkSums(t, e)
-			if e.RowSets != c.rowSets || e.Rows != c.rows {
-				t.Errorf("%s: rowsets %+v, rows %+v, want %+v and %+v", name, e.RowSets, e.Rows, c.rowSets, c.rows)
-			}
+			must.Equal(t, e.RowSets, c.rowSets, name, "rowsets")
+			must.Equal(t, e.Rows, c.rows, name, "rows")
 			must.Equal(t, fmt.Sprint(e.Predicates), fmt.Sprint(c.predicates), name, "predicates")
 			if c.columns != nil && !reflect.DeepEqual(e.Columns, c.columns) {
 				t.Errorf("%s: columns\n%+v, want\n%+v", name, e.Columns, c.columns)

@@ -63,9 +63,8 @@ func TestModelMatchesTheResultTable(t *testing.T) {
 			m.Commit(m.Resolve([]script.Op{scriptOp(oribi.OpInsert, 1, 2, 3)}, false), 1)
 		}
 		o := m.Resolve([]script.Op{c.op}, false)
-		if (o.Refused == 0) != c.refused || o.Cause != c.cause {
-			t.Errorf("%v, live %v: refused %d, %v", c.op, c.live, o.Refused, o.Cause)
-		}
+		must.Equal(t, o.Refused == 0, c.refused, c.op, "live", c.live, "refused", o.Refused)
+		must.Fail(t, o.Cause, c.cause, c.op, "live", c.live, "refused", o.Refused)
 		if c.refused {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -329,9 +330,8 @@ func TestSubscriptionEnds(t *testing.T) {
 				}
 			}
 		})
-		if n != batches || !errors.Is(got, want) {
-			t.Errorf("%s: %d batches, %v, want %d, %v", name, n, got, batches, want)
-		}
+		must.Equal(t, n, batches, name, "batches")
+		must.Fail(t, got, want, name)
 	}
 	ends("until", store, first, last, nil, 1)
 	ends("until the beginning", store, last, first, nil, 0)

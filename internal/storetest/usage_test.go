@@ -54,9 +54,8 @@ func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.Dis
 		want, files = statSum(t, dir)
 		stood = want == before && files == filesBefore
 	}
-	if u.Total != want || len(u.Files) != files {
-		t.Errorf("%s: %d bytes in %d files, stat says %d in %d", what, u.Total, len(u.Files), want, files)
-	}
+	must.Equal(t, u.Total, want, what, "bytes")
+	must.Equal(t, len(u.Files), files, what, "files")
 	parts := u.Live + u.Alignment + u.Dead + u.Reserved + u.Headers + u.Log + u.Torn + u.Metadata + u.Directories +
 		u.Leftovers + u.Foreign + u.Other
 	must.Equal(t, parts, want, what, "bytes of the parts", u)

@@ -118,9 +118,8 @@ func TestCompactedBatchesOfAScanContainItsRows(t *testing.T) {
 		must.Do(t, err)
 		b.Compact()
 		for i, k := range batch.Values[int64](b.Columns[0]) {
-			if v := batch.Values[int64](b.Columns[1])[i]; k != next || v != 3 {
-				t.Fatalf("row %d, %d, want %d, 3", k, v, next)
-			}
+			must.Equal(t, k, next, "row")
+			must.Equal(t, batch.Values[int64](b.Columns[1])[i], 3)
 			next += 10
 		}
 	}

@@ -279,9 +279,8 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 			l.check(l.testStore)
 			l.crash()
 			l.flush()
-			if got := l.tab.FirstLSN(); got != lsn.Max || l.tab.state.Load().frozen != nil {
-				t.Errorf("first lsn %d after a flush", got)
-			}
+			must.Equal(t, l.tab.FirstLSN(), lsn.Max, "first lsn")
+			must.Equal(t, l.tab.state.Load().frozen, nil)
 			l.check(l.testStore)
 			l.checkStored()
 			l.checkFree()
@@ -323,9 +322,8 @@ func TestLogStartCountsConcurrentChanges(t *testing.T) {
 					}
 					must.Do(t, work(l, t.Context()))
 					killed()
-					if l.get(1, latest) != `1: 3 "y" 7` || l.get(2, latest) != "" {
-						t.Errorf("rows %q", l.scan(latest, true))
-					}
+					must.Equal(t, l.get(1, latest), `1: 3 "y" 7`, "row")
+					must.Equal(t, l.get(2, latest), "", "row")
 					if start, first := l.m.LogStart(), l.tab.FirstLSN(); start != first && (first != lsn.Max ||
 						start != l.lsn+1) {
 						t.Errorf("the log is kept from %d on, the first LSN in memory is %d", start, first)
@@ -387,10 +385,9 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 			row.Comment = "changed"
 			return nil, nil
 		})
-		if got := fmt.Sprint(w.scan(latest, true)); err != nil || w.tab.Metadata().SchemaVersion != 1 ||
-			got != `[1: 2 "y" 7 2: 1 "x" 7]` {
-			t.Errorf("%v, rows %s, %+v", err, got, w.tab.Metadata())
-		}
+		must.Do(t, err)
+		must.Equal(t, w.tab.Metadata().SchemaVersion, 1)
+		must.Equal(t, fmt.Sprint(w.scan(latest, true)), `[1: 2 "y" 7 2: 1 "x" 7]`, "rows")
 		w.checkStored()
 		w.checkEmpty()
 		w.checkFree()

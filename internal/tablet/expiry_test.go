@@ -108,9 +108,8 @@ func TestRewritesCatchUpWithDeletesOfDroppedRows(t *testing.T) {
 				if err := job(w); err != nil || !written {
 					t.Fatalf("%v, written %t", err, written)
 				}
-				if got := w.tab.LiveRows(); rows != 4 || got != 3 {
-					t.Fatalf("%d rows were stored, %d are, want 4 and 3", rows, got)
-				}
+				must.Equal(t, rows, 4, "stored rows")
+				must.Equal(t, w.tab.LiveRows(), 3, "live rows")
 				w.checkFree()
 				for _, store := range []*testStore{w, w.reopened(0)} {
 					must.Equal(t, store.storedKeys(), []int{1, 2, 4}, "rows")
@@ -178,9 +177,8 @@ func TestRowSetsOfExpiredRowsAreDropped(t *testing.T) {
 		w.flushAt(0)
 		w.floor = timestampOf(w.lsn)
 		w.collect()
-		if got := w.storedKeys(); !slices.Equal(got, []int{1, 2, 3}) || len(w.tab.RowSetMetadata()) != 1 {
-			t.Errorf("with a row that expires %s: rows %v, want 1, 2, and 3", name, got)
-		}
+		must.Equal(t, w.storedKeys(), []int{1, 2, 3}, "with a row that expires", name, "rows")
+		must.Equal(t, len(w.tab.RowSetMetadata()), 1, "with a row that expires", name)
 	}
 }
 

@@ -58,9 +58,8 @@ func TestFlushOfAnEmptyTableDoesNothing(t *testing.T) {
 	w := newTestStore(t, testSchema)
 	epoch := w.m.Epoch()
 	must.Equal(t, must.Get(w.tab.Flush(t.Context()))(t), (compaction.Result{}))
-	if len(w.events) != 0 || w.m.Epoch() != epoch {
-		t.Errorf("%d events, epoch %d, %d before", len(w.events), w.m.Epoch(), epoch)
-	}
+	must.Equal(t, len(w.events), 0, "events")
+	must.Equal(t, w.m.Epoch(), epoch, "epoch")
 	w.checkFree()
 }
 
@@ -172,9 +171,8 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 		t.Errorf("%v, %d events", err, len(w.events))
 	}
 	for _, m := range w.tab.RowSetMetadata() {
-		if m.Rows != m.LiveRows || len(m.Redo) != 0 {
-			t.Errorf("rowset %+v", m)
-		}
+		must.Equal(t, m.Rows, m.LiveRows, "rowset")
+		must.Equal(t, len(m.Redo), 0, "rowset")
 	}
 	check()
 }

@@ -129,9 +129,8 @@ func TestLayoutsShareNothingWithTheTable(t *testing.T) {
 		scribble(l)
 		return compaction.Choice{RowSets: []uint64{77}}
 	}), 1<<20)
-	if err == nil || len(w.events) != 1 {
-		t.Fatalf("%v, %d events", err, len(w.events))
-	}
+	must.Refuse(t, err)
+	must.Equal(t, len(w.events), 1, "events")
 	for name, got := range map[string]compaction.Layout{"table": w.tab.Info(), "event": w.events[0].Before} {
 		must.Equal(t, got, want, name)
 	}

@@ -118,9 +118,8 @@ func TestOrderedScansWithRowsInMemory(t *testing.T) {
 		op := newOpening(w, o, func(*rowset.Metadata) {})
 		for i := 0; (batches < 0 || i < batches) && op.Next(); i++ {
 		}
-		if !slices.Equal(op.opened, opened) || !slices.Equal(op.searched, searched) {
-			t.Errorf("%s: opened %v, searched %v; want %v, %v", name, op.opened, op.searched, opened, searched)
-		}
+		must.Equal(t, op.opened, opened, name, "opened")
+		must.Equal(t, op.searched, searched, name, "searched")
 	}
 	down := slices.Clone(ids)
 	slices.Reverse(down)

@@ -92,9 +92,8 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 			for _, s := range test.steps {
 				must.Do(t, w.replay(w.resolved(s.kind, s.k, 99, "new"), s.lsn))
 			}
-			if got5, got6 := w.get(5, latest), w.get(6, latest); got5 != test.key5 || got6 != test.key6 {
-				t.Errorf("keys %q, %q, want %q, %q", got5, got6, test.key5, test.key6)
-			}
+			must.Equal(t, w.get(5, latest), test.key5, "keys")
+			must.Equal(t, w.get(6, latest), test.key6)
 			if got := w.tab.state.Load().mem.Len(); got != test.inMem || int(w.tab.LiveRows()) != test.live {
 				t.Errorf("%d rows in memory, %d live, want %d, %d", got, w.tab.LiveRows(), test.inMem, test.live)
 			}
@@ -258,9 +257,8 @@ func TestReplayOfRunsEqualsReplayOfOperations(t *testing.T) {
 				at := Snapshot{At: mvcc.AsOf(timestampOf(l - back))}
 				must.Equal(t, w.scan(at, true), one.scan(at, true), "at lsn", l, "as of", l-back)
 			}
-			if w.tab.FirstLSN() != one.tab.FirstLSN() || w.tab.MaxTimestamp() != one.tab.MaxTimestamp() {
-				t.Fatalf("first lsn %d, want %d", w.tab.FirstLSN(), one.tab.FirstLSN())
-			}
+			must.Equal(t, w.tab.FirstLSN(), one.tab.FirstLSN(), "first lsn")
+			must.Equal(t, w.tab.MaxTimestamp(), one.tab.MaxTimestamp())
 		}
 	}
 }

@@ -120,9 +120,8 @@ func TestOperationsMatchTheResultTable(t *testing.T) {
 					if neighbors && cause == nil {
 						neighbor = `8: 1 "n" 7`
 					}
-					if got := w.get(5, latest); got != want || w.get(8, latest) != neighbor {
-						t.Fatalf("after: %q, %q, want %q, %q", got, w.get(8, latest), want, neighbor)
-					}
+					must.Equal(t, w.get(5, latest), want)
+					must.Equal(t, w.get(8, latest), neighbor)
 					must.Equal(t, w.get(5, before), p.text, "before the batch")
 					w.checkFree()
 					w.flush()
@@ -238,9 +237,8 @@ func TestUpsertKeepsColumnsThatAreNotSet(t *testing.T) {
 		op.Set.Set(0)
 		must.Equal(t, must.Get(w.commit(op))(t), 0, place, "an upsert of the key alone changes")
 		op.Set.Set(1)
-		if changes, err := w.commit(op); err != nil || changes != 1 || w.get(5, latest) != `5: 9 "x" 7` {
-			t.Errorf("%s: %d changes, %v: %s", place, changes, err, w.get(5, latest))
-		}
+		must.Equal(t, must.Get(w.commit(op))(t), 1, place, "changes")
+		must.Equal(t, w.get(5, latest), `5: 9 "x" 7`, place)
 		op = w.op(UpsertIgnore, 5, 3, "")
 		op.Set = batch.MakeBitmap(4)
 		op.Set.Set(2)
@@ -395,14 +393,12 @@ func TestOperationsWithConditions(t *testing.T) {
 				text := fmt.Sprintf("%s, %s, absent %v", place.name, kind, absent)
 				if met := absent == (before == ""); met {
 					after, cause := outcome(kind, before, `5: 9 "new" 7`)
-					if got := w.get(5, latest); got != after || !errors.Is(err, cause) {
-						t.Errorf("%s: %q, %v, want %q, %v", text, got, err, after, cause)
-					}
+					must.Equal(t, w.get(5, latest), after, text)
+					must.Fail(t, err, cause, text)
 					continue
 				}
-				if got := w.get(5, latest); got != before || changes != 0 {
-					t.Errorf("%s: %d changes, %q, want %q", text, changes, got, before)
-				}
+				must.Equal(t, w.get(5, latest), before, text)
+				must.Equal(t, changes, 0, text, "changes")
 				if kind.Ignores() && err != nil || !kind.Ignores() && !errors.Is(err, fault.ErrConflict) {
 					t.Errorf("%s: %v", text, err)
 				}

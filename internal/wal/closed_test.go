@@ -277,9 +277,8 @@ func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
 				l, got := open(t, small(h), first)
 				size := l.Bytes()
 				must.Do(t, l.Close())
-				if l.Bytes() != size || l.Durable() != lsn.LSN(len(got))+first-1 {
-					t.Errorf("Bytes says %d, before Close %d; LSN %d is durable", l.Bytes(), size, l.Durable())
-				}
+				must.Equal(t, l.Bytes(), size, "Bytes")
+				must.Equal(t, l.Durable(), lsn.LSN(len(got))+first-1, "durable LSN")
 				checkSame(t, "written", snapshot(t, m), before)
 				checkSame(t, "durable", snapshot(t, m.Crash()), before)
 			}
@@ -311,9 +310,8 @@ func TestFirstAppendAfterSealedSegmentBeginsTheNext(t *testing.T) {
 	must.Equal(t, lsn, 11, "LSN")
 	must.Do(t, l.Sync(lsn))
 	after := snapshot(t, m.Crash())
-	if after[segmentName(2)] != before[segmentName(2)] || len(after[segmentName(3)]) != headerLen+frameLen+8 {
-		t.Errorf("%d bytes in segment 3", len(after[segmentName(3)]))
-	}
+	must.Equal(t, after[segmentName(2)], before[segmentName(2)])
+	must.Equal(t, len(after[segmentName(3)]), headerLen+frameLen+8, "bytes in segment 3")
 	must.Equal(t, l.Bytes(), int64(len(after[segmentName(2)])+len(after[segmentName(3)])), "bytes")
 	_, got, err := replay(small(m.Crash()), 5)
 	if err != nil || len(got) != 7 || got[11] != "next" || got[10] != payloads[9] {
@@ -363,9 +361,8 @@ func TestCrashWhileClosing(t *testing.T) {
 					}
 					continue
 				}
-				if len(got) != 3 || got[2] != text(1, 100) {
-					t.Errorf("seed %d: crash before %s: %d records", seed, what, len(got))
-				}
+				must.Equal(t, len(got), 3, "seed", seed, "crash before", what, "records")
+				must.Equal(t, got[2], text(1, 100), "seed", seed, "crash before", what)
 				if torn := tail.Report().TornBytes; torn > footerLen || torn > 0 && step != 2 {
 					t.Errorf("seed %d: crash before %s: %d torn bytes", seed, what, torn)
 				}

@@ -222,9 +222,8 @@ func TestDamageBelowLogStartDoesNotMatter(t *testing.T) {
 	writeFile(t, m, segmentPath(1), []byte("junk"))
 	tail, got, err := replay(small(m), 5)
 	must.Do(t, err)
-	if len(got) != 6 || got[5] != payloads[4] {
-		t.Errorf("%d records", len(got))
-	}
+	must.Equal(t, len(got), 6, "records")
+	must.Equal(t, got[5], payloads[4])
 	if r := tail.Report(); r.Leftovers != 1 || r.Records != 6 {
 		t.Errorf("report %+v", r)
 	}
@@ -433,10 +432,8 @@ func TestErrorOfTheCallbackEndsReplay(t *testing.T) {
 	m, _ := damageLog(t)
 	stop := errors.New("stop")
 	calls := 0
-	_, err := Replay(small(m), 1, func(lsn.LSN, []byte) error { calls++; return stop })
-	if err != stop || calls != 1 {
-		t.Errorf("%d calls, %v", calls, err)
-	}
+	must.Fail(t, must.Err(Replay(small(m), 1, func(lsn.LSN, []byte) error { calls++; return stop })), stop)
+	must.Equal(t, calls, 1, "calls")
 }
 
 func TestReplayWritesNothing(t *testing.T) {
@@ -466,9 +463,8 @@ func TestBytesAfterNewestFooterAreTornTail(t *testing.T) {
 	must.Do(t, m.Remove(segmentPath(6)))
 	tail, got, err := replay(small(m), 1)
 	must.Do(t, err)
-	if r := tail.Report(); len(got) != 25 || r.TornBytes != footerLen+33 {
-		t.Errorf("%d records, report %+v", len(got), r)
-	}
+	must.Equal(t, len(got), 25, "records")
+	must.Equal(t, tail.Report().TornBytes, footerLen+33)
 	l, err := tail.Repair(nil)
 	must.Do(t, err)
 	appendAll(t, l, "x")

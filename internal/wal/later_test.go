@@ -41,9 +41,8 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	must.Equal(t, writes, 0, "writes before the sync")
 	checkPrefix(t, "killed before the sync", m.Clone(), payloads, n)
 	must.Do(t, l.Sync(lsn.LSN(n+1)))
-	if writes != 1 || l.Durable() != lsn.LSN(n+2) {
-		t.Errorf("%d writes, LSN %d is durable", writes, l.Durable())
-	}
+	must.Equal(t, writes, 1, "writes")
+	must.Equal(t, l.Durable(), lsn.LSN(n+2), "LSN")
 	checkPrefix(t, "cut off after the sync", m.Crash(), payloads, n+2)
 
 	// What need not wait takes along what was held back before it.

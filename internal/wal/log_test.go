@@ -30,9 +30,8 @@ func TestReplayReturnsRecordsInOrder(t *testing.T) {
 			for i, n := range sizes {
 				p := text(i, n)
 				at := must.Get(l.AppendParts([]byte(p[:n/3]), nil, []byte(p[n/3:]), nil))(t)
-				if at != lsn.LSN(i+1) || l.Next() != at+1 {
-					t.Fatalf("LSN %d, next %d", at, l.Next())
-				}
+				must.Equal(t, at, lsn.LSN(i+1), "LSN")
+				must.Equal(t, l.Next(), at+1, "next")
 				want[at] = p
 			}
 			must.Do(t, l.Close())
@@ -315,9 +314,8 @@ func TestReleaseDuringAppendAndSync(t *testing.T) {
 	must.Do(t, l.Release(500))
 	must.Do(t, l.Close())
 	tail, got := must.Get2(replay(small(m), 500))(t)
-	if len(got) != 1 || tail.Last() != 500 {
-		t.Errorf("%d records, last LSN %d", len(got), tail.Last())
-	}
+	must.Equal(t, len(got), 1, "records")
+	must.Equal(t, tail.Last(), 500, "last LSN")
 }
 
 func TestFullDiskChangesNothing(t *testing.T) {

@@ -122,9 +122,8 @@ func TestCopyOnFullDiskIsUndone(t *testing.T) {
 			_, err := l.Append([]byte("x"))
 			wantIs(t, "Append", err, fault.ErrNoSpace)
 			must.Do(t, l.Poisoned())
-			if n := int64(len(readFile(t, m, segmentPath(1)))); n != bytes || l.Bytes() != bytes {
-				t.Errorf("%v: the file has %d bytes, want %d", when, n, bytes)
-			}
+			must.Equal(t, int64(len(readFile(t, m, segmentPath(1)))), bytes, when, "bytes of the file")
+			must.Equal(t, l.Bytes(), bytes, when)
 		}
 		must.Equal(t, failed.Failures(), 3, "calls failed")
 		appendAll(t, l, "y")

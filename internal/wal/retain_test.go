@@ -56,9 +56,8 @@ func testRange(t *testing.T, o Options) {
 		must.Do(t, l.Release(upTo)) // does nothing
 		next := max(from, 1)
 		must.Do(t, Range(o, from, upTo, func(lsn lsn.LSN, payload []byte) error {
-			if lsn != next || string(payload) != text(int(lsn), 90) {
-				t.Fatalf("LSN %d, want %d, with its payload", lsn, next)
-			}
+			must.Equal(t, lsn, next, "LSN")
+			must.Equal(t, string(payload), text(int(lsn), 90))
 			next++
 			return nil
 		}))

@@ -30,9 +30,8 @@ func TestRollLetsReleaseTakeAllRecords(t *testing.T) {
 	must.Do(t, l.Close())
 	o.FS = m.Crash()
 	l, got := open(t, o, 4)
-	if len(got) != 0 || l.Next() != 4 {
-		t.Errorf("records %v, next LSN %d, want none and 4", got, l.Next())
-	}
+	must.Equal(t, len(got), 0, "records", got)
+	must.Equal(t, l.Next(), 4, "records", got, "next LSN")
 	appendAll(t, l, "d")
 	must.Do(t, l.Close())
 	if _, got, err = replay(o, 4); err != nil || len(got) != 1 || got[4] != "d" {

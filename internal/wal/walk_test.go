@@ -89,7 +89,6 @@ func TestWalkReturnsTheErrorOfItsFunction(t *testing.T) {
 	appendAll(t, l, "hello")
 	must.Do(t, l.Close())
 	stop, calls := errors.New("stop"), 0
-	if err := Walk(o, func(*Entry) error { calls++; return stop }); !errors.Is(err, stop) || calls != 1 {
-		t.Errorf("%v after %d calls", err, calls)
-	}
+	must.Fail(t, Walk(o, func(*Entry) error { calls++; return stop }), stop)
+	must.Equal(t, calls, 1, "calls")
 }
