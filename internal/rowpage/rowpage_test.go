@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
@@ -211,7 +212,7 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(kinds, b.Append(nil, vectors, 0, 20), b.Words().Append(nil))
 	}
-	f.Fuzz(func(t *testing.T, kinds, page, words []byte) {
+	fuzztest.Run(f, func(t *testing.T, kinds, page, words []byte) {
 		var columns []schema.Column
 		for _, k := range kinds {
 			columns = append(columns, schema.Column{Type: types[int(k)%len(types)]})
