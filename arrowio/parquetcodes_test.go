@@ -220,9 +220,7 @@ func TestDifferences(t *testing.T) {
 	}
 	p, data := writeBatches(t, columns, ParquetOptions{Compression: None}, []*batch.RecordBatch{b})
 	for i, w := range p.columns {
-		if want := i/len(names) < 2; w.delta != want {
-			t.Errorf("%s is stored as differences: %t, want %t", columns[i].Name, w.delta, want)
-		}
+		must.Equal(t, w.delta, i/len(names) < 2)
 	}
 	f, in := opened(t, "parquet", data, checked(t), ReadOptions{})
 	defer f.Close()
@@ -310,9 +308,7 @@ func TestParquetIsReadAsCodes(t *testing.T) {
 		if coded[0] != rows || coded[1] != 0 || coded[2] != 0 || coded[3] == rows {
 			t.Errorf("cells with codes: %d", coded)
 		}
-		if len(dictionaries) != 2 {
-			t.Errorf("%d dictionaries, want one for each row group", len(dictionaries))
-		}
+		must.Equal(t, len(dictionaries), 2, "dictionaries of two row groups")
 		in.Release()
 		f.Close()
 	}

@@ -39,9 +39,7 @@ func write(t testing.TB, o Options, keys [][]byte) []byte {
 		must.Do(t, w.Add(key))
 	}
 	must.Do(t, w.Finish())
-	if w.Keys() != int64(len(keys)) {
-		t.Errorf("%d keys were added, Keys returns %d", len(keys), w.Keys())
-	}
+	must.Equal(t, w.Keys(), int64(len(keys)))
 	return sink.Bytes
 }
 
@@ -87,9 +85,7 @@ func TestDumpExample(t *testing.T) {
 
 func TestFileWithoutKeysFindsNothing(t *testing.T) {
 	data := write(t, Options{}, nil)
-	if len(data) != 64 {
-		t.Errorf("%d bytes, Kudu's has 64", len(data))
-	}
+	must.Equal(t, len(data), 64)
 	r := open(t, data, nil)
 	if ask(t, r, nil) || ask(t, r, []byte("x")) {
 		t.Error("a key is found")

@@ -168,9 +168,7 @@ func TestAddSetsTheBitsOfTheFormat(t *testing.T) {
 			}
 		}
 		for p := range uint64(8 * len(f.bitmap)) {
-			if got := f.bitmap[p/8]>>(p%8)&1 == 1; got != model[p] {
-				t.Fatalf("bit %d of %d is %v", p, 8*len(f.bitmap), got)
-			}
+			must.Equal(t, f.bitmap[p/8]>>(p%8)&1 == 1, model[p], p)
 		}
 		for range 50 {
 			h, want := r.Uint64(), true

@@ -1,7 +1,6 @@
 package bloom
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"os"
@@ -67,9 +66,7 @@ func TestWriterMatchesKuduBytes(t *testing.T) {
 			}
 			must.Equal(t, len(keys), g.NumKeys)
 			want := corpustest.Read(t, filepath.Join(dir, g.Name+".bloom"))
-			if got := write(t, g.options(), keys); !bytes.Equal(got, want) {
-				t.Errorf("%d bytes differ from Kudu's %d", len(got), len(want))
-			}
+			must.Equal(t, write(t, g.options(), keys), want, "other bytes than Kudu's")
 		})
 	}
 }
@@ -94,9 +91,8 @@ func TestReaderMatchesKuduAnswers(t *testing.T) {
 					found++
 				}
 			}
-			if asked != g.NumProbes || found != g.ProbesPresent {
-				t.Errorf("%d of %d probes found, manifest has %d of %d", found, asked, g.ProbesPresent, g.NumProbes)
-			}
+			must.Equal(t, asked, g.NumProbes)
+			must.Equal(t, found, g.ProbesPresent, "probes found")
 		})
 	}
 }

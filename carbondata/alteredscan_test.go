@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -144,9 +143,7 @@ func TestProjectionsOfAlteredTables(t *testing.T) {
 		all := scanRows(t, table, ScanOptions{})
 		for k, c := range table.Schema() {
 			for n, row := range scanRows(t, table, ScanOptions{Columns: []string{c.Name}}) {
-				if !reflect.DeepEqual(row, all[n][k:k+1]) {
-					t.Fatalf("%s: column %q: row %d: %v, want %v", name, c.Name, n, row, all[n][k])
-				}
+				must.Equal(t, row, all[n][k:k+1], name, c.Name, n)
 			}
 		}
 	}

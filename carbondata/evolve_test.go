@@ -328,11 +328,7 @@ func TestColumnsOfOneIDAreRefused(t *testing.T) {
 	}
 	for second, refused := range map[string]bool{"1": true, "2": false} {
 		table := &Table{byID: true, columns: columns("2"), files: []tableFile{{File: &File{columns: columns(second)}}}}
-		if err := table.match(); errors.Is(err, ErrCorrupt) != refused {
-			t.Errorf("IDs 1 and %s in a file: %v", second, err)
-		}
-		if err := uniqueIDs(columns(second)); errors.Is(err, ErrCorrupt) != refused {
-			t.Errorf("IDs 1 and %s in a table: %v", second, err)
-		}
+		must.Equal(t, errors.Is(table.match(), ErrCorrupt), refused, second)
+		must.Equal(t, errors.Is(uniqueIDs(columns(second)), ErrCorrupt), refused, second)
 	}
 }

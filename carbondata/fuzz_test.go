@@ -60,9 +60,7 @@ func readAll(t *testing.T, data []byte) error {
 		}
 		n++
 	}
-	if n != f.Info().Rows {
-		t.Fatalf("%d rows, the footer says %d", n, f.Info().Rows)
-	}
+	must.Equal(t, n, f.Info().Rows, "rows in the footer")
 	return nil
 }
 

@@ -64,10 +64,8 @@ func TestReadAheadChangesNothing(t *testing.T) {
 				t.Errorf("%s: %d and %d rows with %d processors, want %d", filterText(f),
 					len(rows), len(got), procs, len(want))
 			}
-			if *o.Stats != stats || s.Stats() != stats {
-				t.Errorf("%s: %+v and %+v with %d processors, want %+v", filterText(f),
-					*o.Stats, s.Stats(), procs, stats)
-			}
+			must.Equal(t, *o.Stats, stats, procs)
+			must.Equal(t, s.Stats(), stats, procs)
 		})
 	}
 }

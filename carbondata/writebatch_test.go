@@ -74,9 +74,7 @@ func TestBatchesAreWrittenAsRows(t *testing.T) {
 func differentFile(t *testing.T, dir, other string) string {
 	t.Helper()
 	names := namesIn(t, dir)
-	if want := namesIn(t, other); strings.Join(names, " ") != strings.Join(want, " ") {
-		t.Fatalf("files %q, want %q", names, want)
-	}
+	must.Equal(t, strings.Join(names, " "), strings.Join(namesIn(t, other), " "), names)
 	for _, name := range names {
 		a := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		b := must.Get(os.ReadFile(filepath.Join(other, name)))(t)
@@ -190,11 +188,7 @@ func TestAppendBatchRefuses(t *testing.T) {
 		err := w.AppendBatch(b)
 		must.Contain(t, fmt.Sprint(err), c.want, c.column.TypeName())
 		must.Contain(t, fmt.Sprint(err), `column "c": `, c.column.TypeName())
-		if closeErr := w.Close(); fmt.Sprint(closeErr) != fmt.Sprint(err) {
-			t.Errorf("Close: %v", closeErr)
-		}
-		if names := namesIn(t, parent); len(names) != 0 {
-			t.Errorf("files %q", names)
-		}
+		must.Equal(t, fmt.Sprint(w.Close()), fmt.Sprint(err))
+		must.Equal(t, len(namesIn(t, parent)), 0)
 	}
 }

@@ -83,9 +83,7 @@ func TestWriterNamesFiles(t *testing.T) {
 		"part-0-00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.zstd.carbondata " +
 		"part-1-00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.zstd.carbondata"
 	must.Equal(t, strings.Join(namesIn(t, dir), " "), want)
-	if got := namesIn(t, filepath.Dir(dir)); len(got) != 1 {
-		t.Errorf("next to the folder: %q", got)
-	}
+	must.Equal(t, len(namesIn(t, filepath.Dir(dir))), 1)
 }
 
 // TestLongTextInNestedColumns writes a VARCHAR in an ARRAY that is too long for a local dictionary,
@@ -115,9 +113,7 @@ func TestWriterCreatesNothingBeforeClose(t *testing.T) {
 	must.Do(t, w.Abort())
 	must.Fail(t, w.Append([]any{int32(1)}), ErrClosed, "Append after Abort")
 	must.Fail(t, w.Close(), ErrClosed, "Close after Abort")
-	if got := namesIn(t, parent); len(got) != 0 {
-		t.Errorf("files %q", got)
-	}
+	must.Equal(t, len(namesIn(t, parent)), 0)
 	w = create()
 	must.Do(t, w.Append([]any{int32(1)}))
 	must.Do(t, os.Mkdir(dir, 0o700))
@@ -182,9 +178,7 @@ func TestCreateRefusesColumnsAndOptions(t *testing.T) {
 		dir := t.TempDir()
 		_, err := Create(filepath.Join(dir, "out"), c.columns, c.o)
 		must.Contain(t, fmt.Sprint(err), want)
-		if got := namesIn(t, dir); len(got) != 0 {
-			t.Errorf("%s: files %q", want, got)
-		}
+		must.Equal(t, len(namesIn(t, dir)), 0, want)
 	}
 	if _, err := Create(filepath.Join(t.TempDir(), "none", "out"), []Column{column("a", Int)},
 		WriterOptions{}); !errors.Is(err, fs.ErrNotExist) {
@@ -304,8 +298,6 @@ func TestWriterSorts(t *testing.T) {
 		}
 		must.Equal(t, count, len(rows))
 		must.Do(t, table.Verify(context.Background()))
-		if got := namesIn(t, o.TempDir); len(got) != 0 {
-			t.Errorf("temporary files %q", got)
-		}
+		must.Equal(t, len(namesIn(t, o.TempDir)), 0)
 	}
 }

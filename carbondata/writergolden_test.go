@@ -224,10 +224,8 @@ func TestWriterWritesGoldenFolders(t *testing.T) {
 			if g.Name == "packages" {
 				want.footer = got.footer // zstd's sizes differ, and so where blocklets end
 			}
-			if len(got.chunks) != len(want.chunks) || got.footer != want.footer {
-				t.Fatalf("%s: %d chunks, %s\nwant %d, %s", ours[n], len(got.chunks), got.footer,
-					len(want.chunks), want.footer)
-			}
+			must.Equal(t, len(got.chunks), len(want.chunks))
+			must.Equal(t, got.footer, want.footer)
 			for i := range want.chunks {
 				compareChunks(t, g.Name, got.chunks[i], want.chunks[i])
 			}
@@ -255,9 +253,7 @@ func compareChunks(t *testing.T, folder string, got, want chunkFacts) {
 		return
 	}
 	dropIndex := func(s string) string { return strings.Replace(strings.Replace(s, ", 3]", "]", 1), "[3]", "[]", 1) }
-	if a, b := got.schema.String(), want.schema.String(); dropIndex(a) != dropIndex(b) {
-		t.Errorf("%s: %s\nwant %s", name, a, b)
-	}
+	must.Equal(t, dropIndex(got.schema.String()), dropIndex(want.schema.String()), name)
 	if len(got.pages) != len(want.pages) {
 		t.Errorf("%s: %d pages, want %d", name, len(got.pages), len(want.pages))
 		return

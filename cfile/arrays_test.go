@@ -163,10 +163,7 @@ func TestArrayFileBytes(t *testing.T) {
 		00 00 05 00 00 00 06 00 00 00 07 00 00 00 08 00 00 00 09 00 00 00 08 84 59 83 04 00 00 00 00 10
 		4a 00 00 00 00 08 01 10 00 04 00 00 00 b6 d1 1d 77 61 37 6f 2a 08 05 10 01 18 07 22 06 0a 04 08
 		5a 10 17 30 01 40 01 50 03 60 01 6b 75 64 75 63 66 6c 32 16 00 00 00`), ""))
-	if !bytes.Equal(got.Bytes, want) {
-		t.Errorf("%d bytes differ from byte %d on, want %d", len(got.Bytes), firstDifference(got.Bytes, want),
-			len(want))
-	}
+	must.Equal(t, got.Bytes, want)
 }
 
 // randomArrays returns cells: some NULL, some empty, some with long runs of NULL elements, some

@@ -49,10 +49,7 @@ func checkUse(t *testing.T, c *ColumnReader, counts *Counts, ord, n int, sel bat
 		b := must.Get(c.load(bs, i))(t)
 		from := min(max(int(b.first)-ord, 0), n)
 		read := sel.AnyRange(from, min(max(int(b.first)+b.rows-ord, 0), n))
-		if used := counts.Blocks[i] == batch.BlockStored; used != read {
-			t.Fatalf("cblock %d, rows [%d, %d) of [%d, %d): read: %t, want %t", i, b.first, int(b.first)+b.rows,
-				ord, ord+n, used, read)
-		}
+		must.Equal(t, counts.Blocks[i] == batch.BlockStored, read, i, b.first, ord, ord+n)
 	}
 }
 
@@ -86,9 +83,7 @@ func TestCodesOfSelectedRowsReadOnlyTheirCBlocks(t *testing.T) {
 		}
 		for k, part := range parts {
 			for i := range min(n, len(cells)-ord) {
-				if want := sel.Get(i) && bytes.Equal(cells[ord+i], words[k]); part.Get(i) != want {
-					t.Fatalf("row %d, word %q: %t", ord+i, words[k], !want)
-				}
+				must.Equal(t, part.Get(i), sel.Get(i) && bytes.Equal(cells[ord+i], words[k]), ord+i)
 			}
 		}
 		checkUse(t, c, &counts, ord, n, sel)

@@ -224,10 +224,7 @@ func TestWholeFileBytes(t *testing.T) {
 	} {
 		c.o.Exact = true
 		got := writeAll(t, c.o, vectorOf(c.o.Type, c.cells))
-		if want := unhex(t, strings.Join(strings.Fields(c.want), "")); !bytes.Equal(got.Bytes, want) {
-			t.Errorf("%s: %d bytes differ from byte %d on, want %d", c.name, len(got.Bytes),
-				firstDifference(got.Bytes, want), len(want))
-		}
+		must.Equal(t, got.Bytes, unhex(t, strings.Join(strings.Fields(c.want), "")), c.name)
 	}
 }
 

@@ -1,7 +1,6 @@
 package cfile
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -48,9 +47,7 @@ func TestAppendRefusesMalformedVectors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.o.PositionalIndex = true
 			w := must.Get(NewWriter(new(block.Memory), tc.o))(t)
-			if err := w.Append(tc.v); !errors.Is(err, fault.ErrSchema) {
-				t.Errorf("Append returned %v, want ErrSchema", err)
-			}
+			must.Fail(t, w.Append(tc.v), fault.ErrSchema)
 			must.Fail(t, w.Finish(), fault.ErrSchema, "Finish after it")
 		})
 	}

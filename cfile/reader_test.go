@@ -196,20 +196,14 @@ func TestReadersUseTheCache(t *testing.T) {
 		t.Errorf("%d bytes in the cache after a transient scan", keep.Used())
 	}
 	scan(false)
-	if n := scan(true); n != 0 {
-		t.Errorf("%d reads of cached cblocks", n)
-	}
+	must.Equal(t, scan(true), 0, "reads of cached cblocks")
 	before := src.reads.Load()
 	for range 1000 {
 		must.Get(r.Cell(batch.Ordinal(rng.IntN(v.Len))))(t)
 	}
-	if n := src.reads.Load() - before; n != 0 {
-		t.Errorf("%d reads of cached cells", n)
-	}
+	must.Equal(t, src.reads.Load()-before, 0, "reads of cached cells")
 	keep.Evict(17)
-	if keep.Used() != 0 {
-		t.Errorf("%d bytes of other blocks", keep.Used())
-	}
+	must.Equal(t, keep.Used(), 0, "bytes of other blocks")
 }
 
 // Sources with ID 0 are not cached, since two of them would share their keys.
@@ -470,9 +464,8 @@ func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 		row := batch.Ordinal(r.IntN(v.Len + 10))
 		before := src.reads.Load()
 		cell, ok, err := f.CachedCell(row)
-		if err != nil || src.reads.Load() != before {
-			t.Fatalf("row %d: %d reads, %v", row, src.reads.Load()-before, err)
-		}
+		must.Do(t, err, row)
+		must.Equal(t, src.reads.Load(), before, row)
 		want, err := f.Cell(row)
 		if int(row) >= v.Len {
 			if ok || !errors.Is(err, fault.ErrNotFound) {

@@ -248,7 +248,5 @@ func TestCblocksWithTwoMeaningsAreRefused(t *testing.T) {
 	o := WriterOptions{Type: schema.Bool, Encoding: schema.RLE, PositionalIndex: true, Exact: true}
 	src := writeAll(t, o, vectorOf(schema.Bool, cells))
 	f := &rebuiltFile{o: o, cells: cells, src: src}
-	if lost := f.damaged(t, "footer", int64(len(src.Bytes)-1)); lost != len(cells) {
-		t.Errorf("%d of %d rows cannot be read", lost, len(cells))
-	}
+	must.Equal(t, f.damaged(t, "footer", int64(len(src.Bytes)-1)), len(cells), "rows that cannot be read")
 }

@@ -94,9 +94,7 @@ func writeSteps(t testing.TB, rng *rand.Rand, o WriterOptions, cells [][]byte) *
 	}
 	must.Equal(t, w.Rows(), int64(len(cells)))
 	must.Do(t, w.Finish())
-	if w.Bytes() != int64(len(out.Bytes)) {
-		t.Fatalf("Bytes returns %d, wrote %d", w.Bytes(), len(out.Bytes))
-	}
+	must.Equal(t, w.Bytes(), int64(len(out.Bytes)))
 	return out
 }
 

@@ -109,9 +109,7 @@ func TestCursorThatReadsAheadSeeks(t *testing.T) {
 			}
 		}
 		for range rng.IntN(60) {
-			if ok := ahead.Next(); ok != plain.Next() {
-				t.Fatalf("after %q: Next is %v, error %v", k.Row, ok, ahead.Err())
-			}
+			must.Equal(t, ahead.Next(), plain.Next(), k.Row)
 			if got, want := ahead.Cell(),
 				plain.Cell(); !bytes.Equal(got.Row, want.Row) || !bytes.Equal(got.Value, want.Value) {
 				t.Fatalf("after %q: %q, want %q", k.Row, got.Row, want.Row)

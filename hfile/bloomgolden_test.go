@@ -183,9 +183,7 @@ func TestBloomFiltersAnswerLikeHBaseAndHudi(t *testing.T) {
 				yes++
 			}
 		}
-		if yes != g.True {
-			t.Errorf("%d keys may be present, want %d", yes, g.True)
-		}
+		must.Equal(t, yes, g.True, "keys may be present")
 	})
 	if probes < 12752 {
 		t.Errorf("only %d probes", probes)

@@ -47,9 +47,7 @@ func TestCreateRefusesExistingFile(t *testing.T) {
 	must.Do(t, os.WriteFile(name, []byte("mine"), 0o600))
 	must.Fail(t, must.Err(Create(name, WriterOptions{})), fs.ErrExist)
 	must.Fail(t, late.Finish(), fs.ErrExist)
-	if got := names(t, dir); len(got) != 1 {
-		t.Errorf("files %q", got)
-	}
+	must.Equal(t, len(names(t, dir)), 1)
 	if b, _ := os.ReadFile(name); string(b) != "mine" {
 		t.Errorf("the file was replaced by %d bytes", len(b))
 	}
@@ -65,9 +63,7 @@ func TestAbortedAndFailedWritesLeaveNoFile(t *testing.T) {
 			must.Do(t, w.AppendKeyValue([]byte(key), bytes.Repeat([]byte("v"), 200<<10)))
 		}
 		err := do(w)
-		if got := names(t, dir); len(got) != 0 {
-			t.Errorf("files %q", got)
-		}
+		must.Equal(t, len(names(t, dir)), 0)
 		must.Refuse(t, w.AppendKeyValue([]byte("d"), nil), "an entry after the end was accepted")
 		return err
 	}

@@ -217,9 +217,7 @@ func TestWriterWritesGoldenBlocks(t *testing.T) {
 				}
 				switch want[i].header.magic {
 				case magicData, magicEncodedData, magicMeta, magicBloomChunk, magicFileInfo:
-					if !bytes.Equal(got[i].payload, want[i].payload) {
-						t.Errorf("block %d, %s: the payload differs", i, got[i].header.magic)
-					}
+					must.Equal(t, got[i].payload, want[i].payload, i)
 				}
 			}
 		})

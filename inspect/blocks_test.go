@@ -126,9 +126,7 @@ func TestDamageIsShownWhereItIs(t *testing.T) {
 			flipped++
 		}
 	}
-	if flipped != 1 {
-		t.Fatalf("%d files have the cell", flipped)
-	}
+	must.Equal(t, flipped, 1, "files have the cell")
 	store = must.Get(oribi.Open(dir, &oribi.Options{Follow: true}))(t)
 	defer store.Close()
 	s := testServer(store)

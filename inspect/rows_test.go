@@ -171,10 +171,8 @@ func TestRowsOfEveryPairOfStates(t *testing.T) {
 					}
 					lines = append(lines, got[i].line(t))
 				}
-				if !slices.Equal(lines, want) || changes != marked {
-					t.Fatalf("at %d, since %d, where %q: %d changes\ngot  %s\nwant %s", at, since, where, changes,
-						strings.Join(lines, "\n     "), strings.Join(want, "\n     "))
-				}
+				must.Equal(t, lines, want, at, since, where)
+				must.Equal(t, changes, marked, at, since, where)
 			}
 		}
 	}
@@ -308,9 +306,8 @@ func TestSearchesForRowsArePaused(t *testing.T) {
 			break
 		}
 	}
-	if len(rows) != 10 || ends != 4 {
-		t.Errorf("%d rows, paused %d times, want 10 rows, 4 times", len(rows), ends)
-	}
+	must.Equal(t, len(rows), 10)
+	must.Equal(t, ends, 4)
 }
 
 // TestPagesOfLargeRowsAreSmall shows cells that take many bytes as HTML or JSON.
@@ -373,9 +370,7 @@ func TestPagesOfLargeRowsAreSmall(t *testing.T) {
 			break
 		}
 	}
-	if got := whole.String(); got != celltext.Printable(text) {
-		t.Errorf("the parts have %d bytes, want %d", len(got), len(celltext.Printable(text)))
-	}
+	must.Equal(t, whole.String(), celltext.Printable(text))
 }
 
 func TestRowsRefuseBadParameters(t *testing.T) {

@@ -65,9 +65,8 @@ func TestMethodsThatWriteAreRefused(t *testing.T) {
 		for _, path := range []string{"/", "/?token=secret", "/static/style.css", "/nothing"} {
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, strings.NewReader("x=1")))
-			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
-				t.Errorf("%s %s: %d %v", method, path, w.Code, w.Header())
-			}
+			must.Equal(t, w.Code, http.StatusMethodNotAllowed, method, path)
+			must.Equal(t, w.Header().Get("Allow"), "GET, HEAD", method, path)
 		}
 	}
 }

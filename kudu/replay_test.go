@@ -194,14 +194,10 @@ func TestActiveStores(t *testing.T) {
 		must.Equal(t, got, test.want, test.name)
 		must.Fail(t, err, test.err, test.name)
 	}
-	if found := p.missingStores("log"); len(found) != 0 {
-		t.Errorf("found %v", found)
-	}
+	must.Equal(t, len(p.missingStores("log")), 0)
 	p.firstMRS++
 	p.firstDMS[p.t.sets[0]]++
-	if found := p.missingStores("log"); len(found) != 2 {
-		t.Errorf("found %v", found)
-	}
+	must.Equal(t, len(p.missingStores("log")), 2)
 }
 
 // appendToLog appends an operation to the last segment of a tablet's log, with its result unless

@@ -19,9 +19,7 @@ func text(t *testing.T, f File) string {
 	t.Helper()
 	size := must.Get(f.Size())(t)
 	b := must.Get(io.ReadAll(io.NewSectionReader(f, 0, size+1)))(t)
-	if int64(len(b)) != size {
-		t.Fatalf("read %d bytes, Size says %d", len(b), size)
-	}
+	must.Equal(t, int64(len(b)), size)
 	return string(b)
 }
 

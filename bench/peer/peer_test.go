@@ -53,9 +53,8 @@ func TestPeersStoreRecords(t *testing.T) {
 				}
 				next++
 			})
-			if err != nil || next != len(keys) {
-				t.Errorf("the scan returns %d records, %v", next, err)
-			}
+			must.Do(t, err, "records of the scan")
+			must.Equal(t, next, len(keys), "records of the scan")
 		})
 	}
 }

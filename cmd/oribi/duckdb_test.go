@@ -56,9 +56,7 @@ func TestScansCountsAndGroupsAreThoseOfDuckDB(t *testing.T) {
 			cmd := exec.Command(program, "-c", answerProgram, file)
 			cmd.Stdin, cmd.Stderr = &in, &errs
 			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%v: %s", err, errs.Bytes())
-			}
+			must.Do(t, err, errs.String())
 			answers := json.NewDecoder(bytes.NewReader(out))
 			for _, q := range list {
 				var want [][]*string

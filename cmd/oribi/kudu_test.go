@@ -42,9 +42,7 @@ func TestKuduExport(t *testing.T) {
 		args := append([]string{read[0], filepath.Join(dir, "S"), "t"}, read[1:]...)
 		want := succeed(t, nil, append([]string{"table"}, args...)...)
 		args[1] = out
-		if got := succeed(t, nil, append([]string{"kudu"}, args...)...); got != want {
-			t.Errorf("kudu %s printed %q, want %q", read[0], got, want)
-		}
+		must.Equal(t, succeed(t, nil, append([]string{"kudu"}, args...)...), want)
 	}
 	if _, errs, code := run(t, nil, "kudu", "export", filepath.Join(dir, "S"), "t", out); code != 1 ||
 		!strings.Contains(errs, "exists") {

@@ -135,9 +135,7 @@ func TestPageOfTheCommandNamesItsVerbs(t *testing.T) {
 		named = append(named, verb[1])
 		of := help(verb[1] + " --help")
 		for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(verb[2], -1) {
-			if !strings.Contains(of, flag+" ") {
-				t.Errorf("%s has no flag %s", verb[1], flag)
-			}
+			must.Contain(t, of, flag+" ", flag)
 		}
 	}
 	all := help("oribi help")

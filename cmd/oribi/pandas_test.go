@@ -81,9 +81,7 @@ func TestPandasFramesLoadAsInDuckDB(t *testing.T) {
 	cmd := exec.Command(program, "-c", frameProgram, dir)
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, errs.Bytes())
-	}
+	must.Do(t, err, errs.String())
 	store := filepath.Join(dir, "store")
 	succeed(t, nil, "store", "init", store)
 	for line := range strings.Lines(string(out)) {

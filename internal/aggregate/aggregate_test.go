@@ -159,9 +159,7 @@ func TestAggregatorMatchesLoopOverCells(t *testing.T) {
 				t.Fatalf("seed %d: group %d has key %x, want %x", n, i, got, want)
 			}
 			for k, f := range figures {
-				if got, want := text(a, g, k, f.Kind), expected(wanted[i], in.columns, f); got != want {
-					t.Fatalf("seed %d: group %x of %v: %+v is %s, want %s", n, wanted[i].Key, in.columns, f, got, want)
-				}
+				must.Equal(t, text(a, g, k, f.Kind), expected(wanted[i], in.columns, f), n, in.columns, f)
 			}
 		}
 	}

@@ -128,9 +128,7 @@ func TestNullPrologueRoundTrip(t *testing.T) {
 		}
 		if present.Count() == rows {
 			all := AppendNullPrologue(nil, rows, nil)
-			if !bytes.Equal(all, AppendNullPrologue(nil, rows, present)) {
-				t.Fatalf("%d rows: nil and a bitmap of all ones have different prologues", rows)
-			}
+			must.Equal(t, all, AppendNullPrologue(nil, rows, present), rows)
 		}
 	}
 }

@@ -104,9 +104,7 @@ func TestIndexRefusesWideValues(t *testing.T) {
 	if ok, err := x.Add(b, 0, 100, 0, 15); ok || err != nil {
 		t.Errorf("negative values: %v, %v", ok, err)
 	}
-	if n := IndexSpan(b, 4, 8); n != 0 {
-		t.Errorf("%d values from value 4 on", n)
-	}
+	must.Equal(t, IndexSpan(b, 4, 8), 0, "values from value 4 on")
 }
 
 // FuzzIndex makes indexes of two columns whose values the input contains.

@@ -183,10 +183,7 @@ func TestTruncatedPayloadsAreCorrupt(t *testing.T) {
 		}
 		for cut := range len(payloads[0]) {
 			pair.Payload, pair.Limit = payloads[0][:cut:cut], cut%2
-			if err := readAll(pair); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("%s %s: %d of %d bytes: %v, want ErrCorrupt", pair.Type, pair.Encoding, cut,
-					len(payloads[0]), err)
-			}
+			must.Fail(t, readAll(pair), fault.ErrCorrupt, pair.Type, pair.Encoding, cut)
 		}
 	}
 }

@@ -107,10 +107,7 @@ func TestRunsOfChunksAgreeWithCells(t *testing.T) {
 						pass = pass && p.EvalCell(cells[from+i-at])
 					}
 				}
-				if got.Get(i) != pass {
-					t.Fatalf("%s %s %x: values from %d, bit %d from %d: %v", typ, ps[0].Op, ps[0].Values,
-						from, i, at, !pass)
-				}
+				must.Equal(t, got.Get(i), pass, typ, from, i, at)
 			}
 			var s Sum
 			if _, err := b.Sum(from, k, sel, at, &s); err != nil || bigSum(&s).Int64() != want ||

@@ -117,9 +117,7 @@ func TestBuilderRoundTrip(t *testing.T) {
 					checkCodes(t, block, part, r)
 					ord += counts[i]
 				}
-				if ord != len(cells) {
-					t.Fatalf("%d values in payloads, %d appended", ord, len(cells))
-				}
+				must.Equal(t, ord, len(cells), "values in payloads")
 			}
 		})
 	}

@@ -113,9 +113,7 @@ func TestBlocksOfContainerShareItsFile(t *testing.T) {
 		must.Equal(t, must.Get(io.ReadAll(b))(t), []byte("00000001"))
 		b.Close()
 	}
-	if n := fsys.open.Load(); n != 0 {
-		t.Errorf("%d files are open after all blocks were closed", n)
-	}
+	must.Equal(t, fsys.open.Load(), 0, "files are open after all blocks were closed")
 }
 
 // A file that is removed while it is closed, but has open blocks, is damage.

@@ -83,9 +83,7 @@ func TestDeletionsOfOthersBlocks(t *testing.T) {
 	} else {
 		b.Close()
 	}
-	if len(d.Problems()) != 2 {
-		t.Errorf("problems %v", d.Problems())
-	}
+	must.Equal(t, len(d.Problems()), 2)
 }
 
 // A server may have as many data directories as a block's ID can name.

@@ -145,7 +145,5 @@ func TestPendingCost(t *testing.T) {
 		must.Do(t, p.commit(c))
 	}
 	must.Do(t, p.applyDecided())
-	if p.bytes != 0 {
-		t.Errorf("%d bytes of no operations", p.bytes)
-	}
+	must.Equal(t, p.bytes, 0, "bytes of no operations")
 }

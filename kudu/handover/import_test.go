@@ -290,9 +290,8 @@ func TestIDsOfDroppedColumnsAreNotReused(t *testing.T) {
 	if id := table.Schema().Columns[kept].ID; id <= dropped.ID {
 		t.Errorf("the new column has ID %d, the dropped one %d", id, dropped.ID)
 	}
-	if n, err := table.Count(t.Context(), oribi.Where(oribi.NotNull("new"))); n != 0 || err != nil {
-		t.Errorf("%d cells of the new column are not NULL, %v", n, err)
-	}
+	must.Equal(t, must.Get(table.Count(t.Context(), oribi.Where(oribi.NotNull("new"))))(t),
+		0, "cells of the new column")
 }
 
 // A name that is taken is refused.

@@ -322,9 +322,7 @@ func TestCallsAreCountedAndListed(t *testing.T) {
 	}
 	disk.Record(false)
 	f.Close()
-	if got := disk.Calls(); len(got) != 0 {
-		t.Errorf("listed after Record ended: %v", got)
-	}
+	must.Equal(t, len(disk.Calls()), 0)
 }
 
 func TestHealRemovesAllRules(t *testing.T) {

@@ -54,9 +54,7 @@ func text(t *testing.T, f vfs.File) string {
 	t.Helper()
 	size := must.Get(f.Size())(t)
 	b := must.Get(io.ReadAll(io.NewSectionReader(f, 0, size+1)))(t)
-	if int64(len(b)) != size {
-		t.Fatalf("read %d bytes, Size says %d", len(b), size)
-	}
+	must.Equal(t, int64(len(b)), size)
 	return string(b)
 }
 
@@ -140,9 +138,7 @@ func names(t *testing.T, v vfs.FS, dir string) {
 	}
 
 	must.Do(t, v.Rename(at("a"), at("b"))) // replaces
-	if got := textOf(t, v, at("b")); got != "a" {
-		t.Errorf("b holds %q after a was renamed to it", got)
-	}
+	must.Equal(t, textOf(t, v, at("b")), "a", "b after a was renamed to it")
 	must.Do(t, v.Rename(at("b"), at("d/b")))
 	must.Do(t, v.Rename(at("d"), at("e")))
 	must.Equal(t, must.Get(v.List(at("e")))(t), []string{"b", "x"})

@@ -90,9 +90,7 @@ func TestValuesOfEveryType(t *testing.T) {
 		{"INT", "null", nil, ""}, {"STRUCT<p:INT>", "null", nil, ""},
 	} {
 		columns := columnsOf(t, c.typ)
-		if name := columns[0].TypeName(); name != c.typ {
-			t.Errorf("type %s is read as %s", c.typ, name)
-		}
+		must.Equal(t, columns[0].TypeName(), c.typ)
 		if c.out == "" {
 			c.out = c.in
 		}

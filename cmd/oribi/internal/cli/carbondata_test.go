@@ -173,9 +173,8 @@ func TestCarbonDumpPrintsGoldenRows(t *testing.T) {
 			t.Skip("prints a large folder")
 		}
 		want, got := g.expected(t), strings.Split(succeed(t, "carbondata", "dump", g.dir), "\n")
-		if len(got) != g.Rows+1 || len(want) != 1300 {
-			t.Fatalf("%d rows, want %d", len(got)-1, g.Rows)
-		}
+		must.Equal(t, len(got), g.Rows+1)
+		must.Equal(t, len(want), 1300)
 		same(t, "first rows", strings.Join(got[:1000], "\n"), strings.Join(want[:1000], "\n"))
 		same(t, "last rows", strings.Join(got[g.Rows-300:g.Rows], "\n"), strings.Join(want[1000:], "\n"))
 	})
@@ -185,9 +184,7 @@ func TestCarbonSchemaPrintsGoldenColumns(t *testing.T) {
 	sorted := 0
 	eachGoldenCarbon(t, func(t *testing.T, g *goldenCarbon) {
 		lines := strings.Split(succeed(t, "carbondata", "schema", g.dir), "\n")
-		if len(lines) != len(g.Columns)+1 {
-			t.Fatalf("%d columns, want %d", len(lines)-1, len(g.Columns))
-		}
+		must.Equal(t, len(lines), len(g.Columns)+1)
 		for i, c := range g.Columns {
 			before := `{"name":` + strconv.Quote(c[0]) + `,"type":` + strconv.Quote(c[1]) + `,"sort":`
 			if lines[i] == before+"true}" {
@@ -254,10 +251,7 @@ func TestCarbonWriteKeepsGoldenRows(t *testing.T) {
 		args := append([]string{"carbondata", "write", "--schema", columns, "--values", rows, out},
 			forms[n%len(forms)]...)
 		if g.Name == "string-null-word" { // its VARCHAR that reads as NULL cannot be written
-			if _, errs, code := command(nil, args...); code != exit.Failed ||
-				!strings.Contains(errs, `rows.gz:1: column "t": NULL`) {
-				t.Errorf("exit code %d: %s", code, errs)
-			}
+			must.Contain(t, exits(t, exit.Failed, args...), `rows.gz:1: column "t": NULL`)
 			return
 		}
 		must.Equal(t, succeed(t, args...), "")
@@ -418,9 +412,8 @@ func interrupt(t *testing.T, args ...string) {
 			}
 			return
 		}
-		if code != exit.Interrupted || errs.String() != "oribi: interrupted\n" {
-			t.Fatalf("%s, canceled at check %d: exit code %d: %s", args[1], asked, code, errs.String())
-		}
+		must.Equal(t, code, exit.Interrupted, asked)
+		must.Equal(t, errs.String(), "oribi: interrupted\n", asked)
 	}
 }
 
@@ -501,9 +494,8 @@ func TestCarbonFiltersAndLimit(t *testing.T) {
 		"\n") != strings.TrimSuffix(strings.Join(want[:7], ""), "\n") {
 		t.Errorf("the first seven are %v", got)
 	}
-	if got := len(rows("--where", "id not between 10 and 499")); got != len(all)-len(want)-2 {
-		t.Errorf("%d rows outside of the range, want %d", got, len(all)-len(want)-2)
-	}
+	must.Equal(t, len(rows("--where", "id not between 10 and 499")),
+		len(all)-len(want)-2, "rows outside of the range")
 	must.Equal(t, succeed(t, "carbondata", "dump", folder, "--where", "id < 0", "--format", "json"),
 		"[]\n", "no rows")
 }

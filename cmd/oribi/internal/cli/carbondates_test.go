@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // TestCarbonDataHasTheDatesOfItsText writes, loads, and exports dates before 1582, and refuses
@@ -41,18 +42,14 @@ func TestCarbonDataHasTheDatesOfItsText(t *testing.T) {
 		{`--filter-json=["t",">",-14826672000000000]`, "345"},
 	} {
 		got := succeed(t, "carbondata", "dump", out, "--columns", "id", "--format", "csv", c[0])
-		if ids := strings.ReplaceAll(strings.TrimPrefix(got, "id\n"), "\n", ""); ids != c[1] {
-			t.Errorf("%s: rows %s, want %s", c[0], ids, c[1])
-		}
+		must.Equal(t, strings.ReplaceAll(strings.TrimPrefix(got, "id\n"), "\n", ""), c[1])
 	}
 	if info := succeed(t, "carbondata", "info", out, "--format", "table"); !strings.Contains(info, "0001-01-01") {
 		t.Error("info does not name the least date")
 	}
 
 	store := newStore(t)
-	if _, errs, code := command(nil, "table", "load", store, "t", out, "--create", "--key", "id"); code != 0 {
-		t.Fatal(errs)
-	}
+	exits(t, 0, "table", "load", store, "t", out, "--create", "--key", "id")
 	same(t, "scan", succeed(t, "table", "scan", store, "t"), text)
 	back := filepath.Join(dir, "back")
 	exported(t, store, "t", back)

@@ -34,9 +34,7 @@ func overlapping(t *testing.T, rows int) string {
 			fmt.Fprintf(&text, "%d,text %d\n", 2*i+first, i+step)
 		}
 		must.Do(t, os.WriteFile(file, []byte(text.String()), 0o600))
-		if _, errs, code := command(nil, "table", "load", dir, "t", file, "--mode", "upsert"); code != 0 {
-			t.Fatal(errs)
-		}
+		exits(t, 0, "table", "load", dir, "t", file, "--mode", "upsert")
 		if first < rows {
 			succeed(t, "table", "flush", dir, "t")
 		}

@@ -129,9 +129,7 @@ func randomExport(t *testing.T, r *rand.Rand, store string, rows int) (back []st
 		text.WriteString("}\n")
 	}
 	put(t, filepath.Join(store, "..", "rows.jsonl"), text.String())
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(store, "..", "rows.jsonl")); code != 0 {
-		t.Fatal(errs)
-	}
+	exits(t, 0, "table", "load", store, "t", filepath.Join(store, "..", "rows.jsonl"))
 	return back
 }
 
@@ -167,9 +165,7 @@ func TestExportedTableComesBack(t *testing.T) {
 	}
 	// Into a table of the first types.
 	succeed(t, "table", "create", store, "again", "--schema", filepath.Join(store, "..", "schema.json"))
-	if _, errs, code := command(nil, "table", "load", store, "again", filepath.Join(store, "..", "out0")); code != 0 {
-		t.Fatal(errs)
-	}
+	exits(t, 0, "table", "load", store, "again", filepath.Join(store, "..", "out0"))
 	same(t, "rows of the same types", succeed(t, "table", "scan", store, "again"), want)
 }
 
@@ -193,10 +189,7 @@ func TestExportedTextComesBack(t *testing.T) {
 		same(t, form+" on stdout", stdout, want)
 		table := fmt.Sprint("back", i)
 		succeed(t, "table", "create", store, table, "--schema", filepath.Join(dir, "schema.json"))
-		if _, errs, code := command(nil, "table", "load", store, table, out); code != 0 ||
-			errs != "loaded 2000 rows\n" {
-			t.Fatalf("%s: exit code %d: %s", name, code, errs)
-		}
+		must.Equal(t, exits(t, 0, "table", "load", store, table, out), "loaded 2000 rows\n", name)
 		same(t, name, succeed(t, "table", "scan", store, table, "--format", form), want)
 	}
 }
@@ -265,9 +258,7 @@ func oneRow(t *testing.T, store, name, typ, value string) {
 		`{"columns":[{"name":"a","type":"string","key":true},{"name":"b","type":"int32","key":true},{"name":"c","type":"`+typ+`","nullable":true}]}`)
 	succeed(t, "table", "create", store, name, "--schema", filepath.Join(store, "..", "schema.json"))
 	put(t, filepath.Join(store, "..", "row.jsonl"), `{"a":"x","b":1,"c":`+value+`}`)
-	if _, errs, code := command(nil, "table", "load", store, name, filepath.Join(store, "..", "row.jsonl")); code != 0 {
-		t.Fatal(errs)
-	}
+	exits(t, 0, "table", "load", store, name, filepath.Join(store, "..", "row.jsonl"))
 }
 
 func TestExportRefusesWhatCarbonDataReadsAsAnotherValue(t *testing.T) {
@@ -357,14 +348,10 @@ func TestExportSortsAfterRounding(t *testing.T) {
 	dir := filepath.Dir(store)
 	put(t, filepath.Join(dir, "rows.jsonl"),
 		"{\"at\":1001,\"n\":9}\n{\"at\":1002,\"n\":5}\n{\"at\":1003,\"n\":7}\n{\"at\":2000,\"n\":1}\n")
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "rows.jsonl"), "--create", "--key",
-		"at,n", "--type", "at=timestamp"); code != 0 {
-		t.Fatal(errs)
-	}
-	if _, errs, code := command(nil, "table", "load", store, "one", filepath.Join(dir, "rows.jsonl"), "--create",
-		"--key", "n", "--type", "at=timestamp"); code != 0 {
-		t.Fatal(errs)
-	}
+	exits(t, 0, "table", "load", store, "t", filepath.Join(dir, "rows.jsonl"), "--create", "--key", "at,n",
+		"--type", "at=timestamp")
+	exits(t, 0, "table", "load", store, "one", filepath.Join(dir, "rows.jsonl"), "--create", "--key", "n",
+		"--type", "at=timestamp")
 	_, errs, code := command(nil, "table", "export", store, "one", filepath.Join(dir, "out"), "--format", "carbondata")
 	if code != exit.Failed || !strings.HasPrefix(errs, `oribi: column "at": key 5: a time of 1002 microseconds`) {
 		t.Errorf("exit code %d: %s", code, errs)
@@ -417,19 +404,11 @@ func TestExportRefusesWrongFlags(t *testing.T) {
 			t.Errorf("%s %s: exit code %d: %s, want %s", c.out, c.args, code, errs, c.want)
 		}
 	}
-	if _, errs, code := command(nil, "table", "export", store, "nope", filepath.Join(dir, "out"), "--format",
-		"carbondata"); code != exit.Missing {
-		t.Errorf("a missing table: exit code %d: %s", code, errs)
-	}
+	exits(t, exit.Missing, "table", "export", store, "nope", filepath.Join(dir, "out"), "--format", "carbondata")
 	put(t, filepath.Join(dir, "rows.csv"), "k,A,a\n1,2,3\n")
-	if _, errs, code := command(nil, "table", "load", store, "case", filepath.Join(dir, "rows.csv"),
-		"--create", "--key", "k"); code != 0 {
-		t.Fatal(errs)
-	}
-	if _, errs, code := command(nil, "table", "export", store, "case", filepath.Join(dir, "out"), "--format",
-		"carbondata"); code != exit.Failed || !strings.Contains(errs, `"A" and "a"`) {
-		t.Errorf("names that differ in case: exit code %d: %s", code, errs)
-	}
+	exits(t, 0, "table", "load", store, "case", filepath.Join(dir, "rows.csv"), "--create", "--key", "k")
+	must.Contain(t, exits(t, exit.Failed, "table", "export", store, "case", filepath.Join(dir, "out"),
+		"--format", "carbondata"), `"A" and "a"`)
 	if left, _ := filepath.Glob(filepath.Join(dir, "*out*")); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
@@ -474,20 +453,14 @@ func TestExportOfNamesInUpperCase(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
 	put(t, filepath.Join(dir, "rows.csv"), "Id,ÄName\n1,x\n2,y\n")
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "rows.csv"),
-		"--create", "--key", "Id"); code != 0 {
-		t.Fatal(errs)
-	}
+	exits(t, 0, "table", "load", store, "t", filepath.Join(dir, "rows.csv"), "--create", "--key", "Id")
 	out := filepath.Join(dir, "out")
 	exported(t, store, "t", out, "--sort-columns", "Id", "--long-string-columns", "ÄName")
 	if _, errs, code := command(nil, "table", "load", store, "new", out, "--create"); code != 0 ||
 		!strings.HasPrefix(errs, "types: id int64, äname string\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := command(nil, "table", "load", store, "t", out, "--mode", "upsert"); code != 0 ||
-		errs != "loaded 2 rows\n" {
-		t.Errorf("into the same table: exit code %d: %s", code, errs)
-	}
+	must.Equal(t, exits(t, 0, "table", "load", store, "t", out, "--mode", "upsert"), "loaded 2 rows\n")
 	same(t, "rows", succeed(t, "table", "scan", store, "t"), "{\"Id\":1,\"ÄName\":\"x\"}\n{\"Id\":2,\"ÄName\":\"y\"}\n")
 }
 
@@ -495,10 +468,7 @@ func TestExportRefusesNamesThatCarbonDataDoesNotHave(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
 	put(t, filepath.Join(dir, "rows.csv"), "id,a.b,n,N\n1,2,3,4\n")
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "rows.csv"),
-		"--create", "--key", "id"); code != 0 {
-		t.Fatal(errs)
-	}
+	exits(t, 0, "table", "load", store, "t", filepath.Join(dir, "rows.csv"), "--create", "--key", "id")
 	out := filepath.Join(dir, "out")
 	const next = "to export the other columns, name them with --columns\n"
 	for columns, want := range map[string]string{
@@ -506,9 +476,8 @@ func TestExportRefusesNamesThatCarbonDataDoesNotHave(t *testing.T) {
 		"id,n,N": "oribi: columns \"n\" and \"N\": the names differ only in case, and CarbonData's are in lower " +
 			"case\n" + next,
 	} {
-		_, errs, code := command(nil, "table", "export", store, "t", out, "--format",
+		errs := exits(t, exit.Failed, "table", "export", store, "t", out, "--format",
 			"carbondata", "--columns", columns)
-		must.Equal(t, code, exit.Failed)
 		must.Equal(t, errs, want)
 	}
 	exported(t, store, "t", out, "--columns", "id,n")

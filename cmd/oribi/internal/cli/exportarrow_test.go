@@ -94,9 +94,7 @@ func TestExportedDefinitionComesBack(t *testing.T) {
 	loaded(t, nil, "2", store, "t", filepath.Join(dir, "rows.jsonl"))
 	for _, name := range []string{"out.parquet", "out.arrow"} {
 		out := filepath.Join(dir, name)
-		if _, errs, code := command(nil, "table", "export", store, "t", out); code != 0 {
-			t.Fatal(errs)
-		}
+		exits(t, 0, "table", "export", store, "t", out)
 		file, errs, code := command(nil, "table", "load", store, "same", out, "--create", "--dry-run")
 		must.Equal(t, code, 0, errs)
 		put(t, filepath.Join(dir, "dry.json"), file)
@@ -117,8 +115,7 @@ func TestExportedDefinitionComesBack(t *testing.T) {
 			"a=int32"); types != "b string, a int32, s varchar(5)" {
 			t.Errorf("%s with --columns: types %s", name, types)
 		}
-		_, errs, code = command(nil, "table", "load", store, "none", out, "--create", "--columns", "a,n")
-		must.Equal(t, code, exit.Misused, name)
+		errs = exits(t, exit.Misused, "table", "load", store, "none", out, "--create", "--columns", "a,n")
 		must.Contain(t, errs, `names "b" as a key column, which is not loaded`, name)
 		for _, table := range []string{"dry", "same", "other", "part"} {
 			succeed(t, "table", "drop", store, table, "--yes")
@@ -134,9 +131,7 @@ func TestExportAndLoadOfSelectedColumns(t *testing.T) {
 		{"arrow", "--columns c16,id"},
 		{"parquet", "--where n<0 --where name!=''"}, {"arrow", "--where n>=0 --limit 7"}} {
 		out, args := filepath.Join(dir, fmt.Sprint(i, ".", c.format)), strings.Fields(c.args)
-		if _, errs, code := command(nil, append([]string{"table", "export", store, "t", out}, args...)...); code != 0 {
-			t.Fatal(errs)
-		}
+		exits(t, 0, append([]string{"table", "export", store, "t", out}, args...)...)
 		want := succeed(t, append([]string{"table", "scan", store, "t"}, args...)...)
 		table := fmt.Sprint("back", i)
 		rows := strconv.Itoa(strings.Count(want, "\n"))
@@ -153,9 +148,7 @@ func TestExportAndLoadOfSelectedColumns(t *testing.T) {
 	}
 	for i, name := range []string{"all.parquet", "all.arrow"} {
 		out, table := filepath.Join(dir, name), fmt.Sprint("part", i)
-		if _, errs, code := command(nil, "table", "export", store, "t", out); code != 0 {
-			t.Fatal(errs)
-		}
+		exits(t, 0, "table", "export", store, "t", out)
 		select_ := []string{"--columns", "id,name,day,at,n,u,c4", "--where",
 			"n < 0 or c16 is null", "--where", "id >= 100"}
 		want := succeed(t, append([]string{"table", "scan", store, "t"}, select_...)...)
@@ -171,9 +164,7 @@ func TestArrowRefusesWrongFlagsAndFiles(t *testing.T) {
 	oneRow(t, store, "t", "int64", "1000")
 	oneRow(t, store, "wide", "int128", "1")
 	for _, name := range []string{"t.parquet", "t.arrow"} {
-		if _, errs, code := command(nil, "table", "export", store, "t", filepath.Join(dir, name)); code != 0 {
-			t.Fatal(errs)
-		}
+		exits(t, 0, "table", "export", store, "t", filepath.Join(dir, name))
 	}
 	whole := must.Get(os.ReadFile(filepath.Join(dir, "t.parquet")))(t)
 	put(t, filepath.Join(dir, "cut.parquet"), string(whole[:len(whole)/2]))
@@ -236,9 +227,7 @@ func TestInterruptedLoadOfArrow(t *testing.T) {
 	randomExport(t, seedtest.Rand(t), store, 1000)
 	for _, format := range []string{"parquet", "arrow"} {
 		out, other := filepath.Join(store, "..", "out."+format), newStore(t)
-		if _, errs, code := command(nil, "table", "export", store, "t", out); code != 0 {
-			t.Fatal(errs)
-		}
+		exits(t, 0, "table", "export", store, "t", out)
 		interruptLoad(t, other, out)
 	}
 }
@@ -258,9 +247,8 @@ func TestLoadOfDamagedArrow(t *testing.T) {
 			stream, _, _ := command(nil, "table", "export", store, "t", "-", "--format", "arrow",
 				"--columns", "id,name,c4,c16")
 			put(t, out, stream)
-		} else if _, errs, code := command(nil, "table", "export", store, "t", out, "--columns",
-			"id,name,c4,c16"); code != 0 {
-			t.Fatal(errs)
+		} else {
+			exits(t, 0, "table", "export", store, "t", out, "--columns", "id,name,c4,c16")
 		}
 		whole := read(t, out)
 		codes := map[int]int{}

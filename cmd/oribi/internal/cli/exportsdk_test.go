@@ -69,10 +69,9 @@ func TestSDKReadsExports(t *testing.T) {
 	lineitem := []string{"l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice",
 		"l_discount", "l_tax", "l_returnflag",
 		"l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment"}
-	_, errs, code := command(nil, "table", "load", store, "lineitem",
+	exits(t, 0, "table", "load", store, "lineitem",
 		filepath.Join(corpustest.Dir(t), "data", "lineitem-600k.tbl.gz"), "--create",
 		"--key", "l_orderkey,l_linenumber", "--delimiter", "|", "--no-header", "--columns", strings.Join(lineitem, ","))
-	must.Equal(t, code, 0, errs)
 	for i, c := range []struct {
 		table string
 		args  []string
@@ -91,9 +90,7 @@ func TestSDKReadsExports(t *testing.T) {
 		sdkRows(t, program, folder, text)
 		put(t, filepath.Join(dir, "schema.json"), succeed(t, "table", "describe", store, c.table))
 		succeed(t, "table", "create", store, table, "--schema", filepath.Join(dir, "schema.json"))
-		if _, errs, code := command(nil, "table", "load", store, table, text); code != 0 {
-			t.Fatal(errs)
-		}
+		exits(t, 0, "table", "load", store, table, text)
 		same(t, fmt.Sprint(c.table, c.args), succeed(t, "table", "scan", store, table),
 			succeed(t, "table", "scan", store, c.table))
 	}

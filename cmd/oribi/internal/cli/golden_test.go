@@ -26,13 +26,20 @@ func command(stdin io.Reader, args ...string) (output, message string, code int)
 	return out.String(), errs.String(), code
 }
 
+// exits runs the command, checks its exit code, and returns its messages.
+func exits(t *testing.T, code int, args ...string) (errs string) {
+	t.Helper()
+	_, errs, got := command(nil, args...)
+	must.Equal(t, got, code, args, errs)
+	return errs
+}
+
 // succeed runs the command, which must succeed and print nothing on stderr.
 func succeed(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := command(nil, args...)
-	if code != 0 || errs != "" {
-		t.Fatalf("oribi %s: exit code %d: %s", strings.Join(args, " "), code, errs)
-	}
+	must.Equal(t, code, 0, args, errs)
+	must.Equal(t, errs, "", args)
 	return out
 }
 
@@ -154,9 +161,7 @@ func TestWriteMatchesKuduBytes(t *testing.T) {
 		succeed(t, "cfile", "write", "--spec", spec, "--values", filepath.Join(dir, g.Values), out)
 		if g.Compression == "NO_COMPRESSION" || g.Compression == "LZ4" {
 			same++
-			if got, want := read(t, out), read(t, g.path(dir)); got != want {
-				t.Errorf("%d bytes, Kudu's are %d", len(got), len(want))
-			}
+			must.Equal(t, read(t, out), read(t, g.path(dir)))
 		} else {
 			checkWritten(t, g, dir, out)
 		}
@@ -201,9 +206,7 @@ func TestInfoMatchesManifest(t *testing.T) {
 		for _, n := range bytes {
 			sum += n
 		}
-		if want := strconv.FormatInt(sum, 10); string(got["size"]) != want {
-			t.Errorf("the parts have %s bytes, the file %s", want, got["size"])
-		}
+		must.Equal(t, string(got["size"]), strconv.FormatInt(sum, 10), "bytes of the parts")
 	})
 }
 
@@ -232,9 +235,7 @@ func TestAnnotatedPrintShowsEveryByte(t *testing.T) {
 			if err != nil || len(rest) < 2 || !isHex(rest[:2]) || len(rest) > 2 && rest[2] != ' ' && rest[2] != '\n' {
 				continue // a heading, or a note
 			}
-			if at != len(data) {
-				t.Fatalf("byte %d after byte %d", at, len(data))
-			}
+			must.Equal(t, at, len(data))
 			for i := 0; i+2 <= min(len(rest), 24) && isHex(rest[i:i+2]); i += 3 {
 				b, _ := strconv.ParseUint(rest[i:i+2], 16, 8)
 				data = append(data, byte(b))

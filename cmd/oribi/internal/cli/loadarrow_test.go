@@ -63,10 +63,8 @@ func TestLoadOfWhatATableCannotHave(t *testing.T) {
 	}
 	must.Equal(t, succeed(t, "table", "scan", store, "t"), `{"k":1,"t":-1,"d":5}`+"\n")
 	put(t, filepath.Join(dir, "x.csv"), "k\n1\n")
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "x.csv"),
-		"--round"); code != exit.Misused || !strings.Contains(errs, "--round is for Parquet and Arrow, not for CSV") {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	must.Contain(t, exits(t, exit.Misused, "table", "load", store, "t", filepath.Join(dir, "x.csv"), "--round"),
+		"--round is for Parquet and Arrow, not for CSV")
 	// a frame of pandas that has only an index
 	put(t, filepath.Join(dir, "rows.arrows"), arrowStream(t, arrow.NewSchema(nil, nil), `[{},{}]`))
 	if _, errs, code := command(nil, "table", "load", store, "none", filepath.Join(dir, "rows.arrows"), "--create",
@@ -74,10 +72,8 @@ func TestLoadOfWhatATableCannotHave(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	put(t, filepath.Join(dir, "old.feather"), "FEA1"+strings.Repeat("\x00", 100))
-	if _, errs, code := command(nil, "table", "load", store, "t",
-		filepath.Join(dir, "old.feather")); code != exit.Failed || !strings.Contains(errs, "Feather version 1") {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	must.Contain(t, exits(t, exit.Failed, "table", "load", store, "t", filepath.Join(dir, "old.feather")),
+		"Feather version 1")
 }
 
 // A file without rows creates the table, since it has the types; one of which no row is chosen does
@@ -91,16 +87,11 @@ func TestFilesWithoutRowsCreateTables(t *testing.T) {
 	put(t, filepath.Join(dir, "one.arrows"), arrowStream(t, s, `[{"k":1}]`))
 	loaded(t, nil, "0", store, "made", filepath.Join(dir, "empty.arrows"), "--create", "--key", "k")
 	must.Contain(t, definition(t, store, "made"), `"s"`)
-	if _, errs, code := command(nil, "table", "export", store, "made", filepath.Join(dir, "empty.parquet")); code != 0 {
-		t.Fatal(errs)
-	}
+	exits(t, 0, "table", "export", store, "made", filepath.Join(dir, "empty.parquet"))
 	loaded(t, nil, "0", store, "again", filepath.Join(dir, "empty.parquet"), "--create")
 	same(t, "again", definition(t, store, "again"), definition(t, store, "made"))
-	if _, errs, code := command(nil, "table", "load", store, "none", filepath.Join(dir, "one.arrows"), "--create",
-		"--key", "k", "--where", "k > 1"); code != 0 ||
-		!strings.Contains(errs, "was not created: no rows match --where") {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	must.Contain(t, exits(t, 0, "table", "load", store, "none", filepath.Join(dir, "one.arrows"), "--create",
+		"--key", "k", "--where", "k > 1"), "was not created: no rows match --where")
 }
 
 // A NULL in a column of the key is an error with its row and column in each format, and nothing is

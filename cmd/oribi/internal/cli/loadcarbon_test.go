@@ -140,10 +140,8 @@ func TestLoadOfSelectedCarbonData(t *testing.T) {
 	store := newStore(t)
 	folder := filepath.Join(corpustest.Dir(t), "golden", "carbondata", "map")
 	want := succeed(t, "carbondata", "dump", folder, "--columns", "id", "--where", "id < 7 and n is not null")
-	if _, errs, code := command(nil, "table", "load", store, "t", folder, "--create", "--key", "id", "--columns", "id",
-		"--where", "id < 7", "--where", "n is not null", "--type", "id=uint8"); code != 0 {
-		t.Fatalf("exit code %d: %s", code, errs)
-	}
+	exits(t, 0, "table", "load", store, "t", folder, "--create", "--key", "id", "--columns", "id", "--where",
+		"id < 7", "--where", "n is not null", "--type", "id=uint8")
 	if want == "" {
 		t.Error("no row is selected: this test sees nothing")
 	}

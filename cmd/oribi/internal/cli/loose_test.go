@@ -141,12 +141,8 @@ func TestProbeReportsBadKeysOnStdin(t *testing.T) {
 	if code != exit.Failed || strings.Count(out, "\n") != 2 || !strings.Contains(errs, "-:3: \"xy\" is not hex") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	if _, errs, code := command(nil, "bloom", "probe", file, "0"); code != exit.Misused {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
-	if _, errs, code := command(nil, "bloom", "probe", file); code != exit.Misused {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	exits(t, exit.Misused, "bloom", "probe", file, "0")
+	exits(t, exit.Misused, "bloom", "probe", file)
 }
 
 func TestDeltaDumpPrintsChangesOfKuduFiles(t *testing.T) {
@@ -200,9 +196,8 @@ func TestDeltaDumpDistinguishesUndosFromRedos(t *testing.T) {
 		must.Get(w.Finish())(t)
 		name := filepath.Join(dir, c.name)
 		put(t, name, string(file.Bytes))
-		if got := succeed(t, "delta", "dump", name); strings.Count(got, `"type":"`+c.want+`"`) != len(c.rows) {
-			t.Errorf("%s, rows %v, want %s:\n%s", c.name, c.rows, c.want, got)
-		}
+		must.Equal(t, strings.Count(succeed(t, "delta", "dump", name), `"type":"`+c.want+`"`),
+			len(c.rows), c.name, c.rows, c.want)
 	}
 }
 
@@ -213,10 +208,7 @@ func TestDeltaDumpReportsWrongColumns(t *testing.T) {
 	for _, columns := range []string{`{}`, `[1]`, `[{"id":11}]`, `[{"type":"INT8"}]`,
 		`[{"id":"11","type":"INT8"}]`, `[{"id":11,"type":"WORD"}]`,
 		`[{"id":11,"type":"INT8"},{"id":11,"type":"INT8"}]`, `[`, `[{"id":11,"type":"INT8","nullable":1}]`} {
-		if _, errs, code := command(nil, "delta", "dump", file, "--columns", columns); code != exit.Misused ||
-			!strings.Contains(errs, "--columns") {
-			t.Errorf("--columns %s: exit code %d: %s", columns, code, errs)
-		}
+		must.Contain(t, exits(t, exit.Misused, "delta", "dump", file, "--columns", columns), "--columns")
 	}
 	damaged(t, file, "delta", "dump", file, "--columns", `[{"id":11,"type":"INT64"}]`)
 	damaged(t, file, "delta", "dump", file, "--columns", `[{"id":12,"type":"STRING","nullable":false}]`)
@@ -322,14 +314,9 @@ func TestSeekRefusesInvalidValues(t *testing.T) {
 	sorted, unsorted := filepath.Join(dir, "decimal32-bshuf-lz4-v.cfile"),
 		filepath.Join(dir, "bool-rle-lz4-null-p.cfile")
 	for _, value := range []string{"x", "1.5", "99999999999", ""} {
-		if _, errs, code := command(nil, "cfile", "seek", sorted, "--", value); code != exit.Misused {
-			t.Errorf("%q: exit code %d: %s", value, code, errs)
-		}
+		exits(t, exit.Misused, "cfile", "seek", sorted, "--", value)
 	}
-	if _, errs, code := command(nil, "cfile", "seek", unsorted, "--", "true"); code != exit.Failed ||
-		!strings.Contains(errs, "no value index") {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	must.Contain(t, exits(t, exit.Failed, "cfile", "seek", unsorted, "--", "true"), "no value index")
 }
 
 // Each valid encoding is tried with each codec, and the file's own is marked.

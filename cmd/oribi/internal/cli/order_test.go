@@ -195,9 +195,8 @@ func TestGroupsByPeriodAgreeWithModel(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		if stored {
 			succeed(t, "table", "flush", store, "t")
-		} else if _, errs, code := command(nil, "table", "load", store, "t", file,
-			"--create", "--key", "id"); code != 0 {
-			t.Fatal(errs)
+		} else {
+			exits(t, 0, "table", "load", store, "t", file, "--create", "--key", "id")
 		}
 		for period, layout := range map[string]string{"year": "2006", "month": "2006-01",
 			"day": "2006-01-02", "hour": "2006-01-02T15"} {

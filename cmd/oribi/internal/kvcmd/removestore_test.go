@@ -35,15 +35,14 @@ func TestRemovedStoreLeavesOtherFiles(t *testing.T) {
 			must.Do(t, removeStore(db.Store(), dir, c.itself))
 			db.Close() // fails, since there is no LOCK
 			var left []string
-			err := filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
+			must.Do(t, filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
 				if errors.Is(err, fs.ErrNotExist) {
 					return nil
 				}
 				in, _ := filepath.Rel(dir, file)
 				left = append(left, filepath.ToSlash(in))
 				return err
-			})
-			must.Do(t, err)
+			}))
 			must.Equal(t, left, c.want)
 		})
 	}

@@ -185,9 +185,7 @@ func TestSingleWideRowIsPrintedVertically(t *testing.T) {
 	if got := printed(t, Style{Width: 40}, in); strings.Count(got, "\n") != 3 || !strings.HasPrefix(got, "a ") {
 		t.Errorf("a row that fits:\n%s", got)
 	}
-	if got := printed(t, Style{Width: 20, Bare: true}, in); strings.Count(got, "\n") != 1 {
-		t.Errorf("bare:\n%s", got)
-	}
+	must.Equal(t, strings.Count(printed(t, Style{Width: 20, Bare: true}, in), "\n"), 1)
 	must.Contain(t, printed(t, Style{Width: 20}, texts("a|name", long+"|y", "b|z")), "…")
 }
 
