@@ -26,9 +26,7 @@ func program(t *testing.T, text string) (source, before, output, after string) {
 	source, rest, _ = strings.Cut(rest, "\n```\n")
 	_, rest, _ = strings.Cut(rest, "\n```text\n")
 	output, after, found := strings.Cut(rest, "\n```\n")
-	if !found {
-		t.Fatal("no block of Go and a block of text after it")
-	}
+	must.Equal(t, found, true, "no block of Go and a block of text after it")
 	after = "```\n" + after
 	before = strings.TrimSuffix(text, output+"\n"+after)
 	return source + "\n", before, output + "\n", after
@@ -124,8 +122,7 @@ func TestExamplePrograms(t *testing.T) {
 
 func TestReadmeNamesTheTwoCommands(t *testing.T) {
 	for _, line := range []string{"go run ./cmd/oribi demo", "go test ./..."} {
-		if !strings.Contains(page(t, "README.md"), "\n    "+line+"\n") {
-			t.Errorf("README.md does not show %q on a separate line", line)
-		}
+		must.Contain(t, page(t, "README.md"), "\n    "+line+"\n",
+			"README.md does not show", line, "on a separate line")
 	}
 }

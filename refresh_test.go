@@ -43,16 +43,10 @@ func TestRefreshIsNeededAfterMetadataChange(t *testing.T) {
 	mem := vfs.NewMem()
 	store, table := pinnedStore(t, mem)
 	follower := follow(t, mem)
-	if needed, err := follower.core.Follower.NeedsRefresh(); needed || err != nil {
-		t.Errorf("before a change: %v, %v", needed, err)
-	}
+	must.Equal(t, must.Get(follower.core.Follower.NeedsRefresh())(t), false, "before a change")
 	must.Do(t, table.Alter(t.Context(), SetComment("x")))
 	must.Do(t, store.core.Blocks.Confirm())
-	if needed, err := follower.core.Follower.NeedsRefresh(); !needed || err != nil {
-		t.Errorf("after a change: %v, %v", needed, err)
-	}
+	must.Equal(t, must.Get(follower.core.Follower.NeedsRefresh())(t), true, "after a change")
 	must.Do(t, follower.Refresh(t.Context()))
-	if needed, err := follower.core.Follower.NeedsRefresh(); needed || err != nil {
-		t.Errorf("after a refresh: %v, %v", needed, err)
-	}
+	must.Equal(t, must.Get(follower.core.Follower.NeedsRefresh())(t), false, "after a refresh")
 }

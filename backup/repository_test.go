@@ -103,9 +103,8 @@ func TestBackupsOfHistoriesAgreeWithModel(t *testing.T) {
 		list := must.Get(repo.Backups(ctx))(t)
 		must.Equal(t, len(list), len(first), "seed", seed, "backups")
 		for _, b := range list {
-			if got, err := restored(repo, b.Number, mem); err != nil || !maps.Equal(got, first[b.Number]) {
-				t.Fatalf("seed %d: backup %d: other rows than at first, %v", seed, b.Number, err)
-			}
+			must.Equal(t, must.Get(restored(repo, b.Number, mem))(t), first[b.Number],
+				"seed", seed, "backup", b.Number, "other rows than at first")
 		}
 	}
 	t.Logf("%d backups", made)
@@ -208,9 +207,7 @@ func TestBackupsShareBlocks(t *testing.T) {
 	must.Equal(t, sum(objects(t, storage)), last.Bytes+16+116, "bytes left")
 	want, err := digestOf(s)
 	must.Do(t, err)
-	if got, err := restored(repo, last.Number, mem); err != nil || !maps.Equal(got, want) {
-		t.Errorf("other rows, %v", err)
-	}
+	must.Equal(t, must.Get(restored(repo, last.Number, mem))(t), want, "other rows")
 	next, err := repo.Backup(ctx, s)
 	must.Do(t, err)
 	must.Equal(t, next.Number, 6, next)

@@ -60,15 +60,12 @@ func TestInFilterTreatsZerosAsEqual(t *testing.T) {
 		p := &Predicate{Type: schema.Double, Op: InFilter, Filter: bloom.NewWithEstimates(100, 1e-9)}
 		p.Filter.Add(added)
 		for _, cell := range [][]byte{make([]byte, 8), minus} {
-			if !p.EvalCell(cell) {
-				t.Errorf("%x was added, %x does not pass", added, cell)
-			}
+			must.Equal(t, p.EvalCell(cell), true, added, "was added", cell, "does not pass")
 		}
 	}
 	p := &Predicate{Type: schema.Int64, Op: InFilter, Filter: bloom.NewWithEstimates(100, 1e-9)}
-	if p.Filter.Add(make([]byte, 8)); p.EvalCell(minus) {
-		t.Error("an integer that differs in its sign bit passes")
-	}
+	p.Filter.Add(make([]byte, 8))
+	must.Equal(t, p.EvalCell(minus), false, "an integer that differs in its sign bit passes")
 }
 
 func TestPrepareRefusesInvalidInFilter(t *testing.T) {

@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -41,10 +40,8 @@ func TestValuesRefusesOtherKinds(t *testing.T) {
 			t.Errorf("%s: no panic", name)
 		}
 	}
-	if text := panicText(func() { Values[int64](NewVector(schema.Double, 1)) }); !strings.Contains(text,
-		"use Values[float64]") {
-		t.Errorf("the panic does not name the right call: %s", text)
-	}
+	must.Contain(t, panicText(func() { Values[int64](NewVector(schema.Double, 1)) }), "use Values[float64]",
+		"the panic does not name the right call")
 }
 
 func TestValuesAcceptsEveryFixedType(t *testing.T) {

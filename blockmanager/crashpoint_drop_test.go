@@ -38,9 +38,7 @@ func checkReclaim(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) {
 	must.Equal(t, m.Stats().DeadBytes, 0, "dead bytes")
 	for _, d := range m.state.dead {
 		b := readFile(t, mem, "/store/data/"+d.in.name())
-		if !allZero(b[d.off : d.off+d.length]) {
-			t.Errorf("%v is not freed", d)
-		}
+		must.Equal(t, allZero(b[d.off:d.off+d.length]), true, d, "is not freed")
 	}
 	must.Do(t, m.Commit(Edit{}))
 	must.Equal(t, len(m.state.dead), 0, "dead ranges after a commit")
@@ -67,9 +65,7 @@ func TestCrashBeforeDropIsDurable(t *testing.T) {
 			synced++
 		}
 	}
-	if !punched {
-		t.Error("nothing was punched")
-	}
+	must.Equal(t, punched, true, "nothing was punched")
 	for _, s := range list {
 		for _, mem := range []*vfs.Mem{s.kill, s.cut} {
 			c := crashState{fs: mem.Clone(), now: want, next: next, maxID: uint64(slices.Max(ids(m)))}

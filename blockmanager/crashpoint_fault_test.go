@@ -23,12 +23,8 @@ func TestCrashAfterIDReservation(t *testing.T) {
 		want := want.clone()
 		id := add(t, m, []byte("after the gap"))
 		want.blocks[id] = []byte("after the gap")
-		if uint64(id) != mark {
-			t.Errorf("id %d, the mark was %d", id, mark)
-		}
-		if err := errors.Join(want.difference(m), m.Close()); err != nil {
-			t.Error(err)
-		}
+		must.Equal(t, uint64(id), mark, "id")
+		must.Do(t, errors.Join(want.difference(m), m.Close()))
 	})
 }
 
@@ -117,9 +113,7 @@ func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 			next.blocks[sinks[0].ID()] = bytes.Repeat([]byte("a"), sinkBuffer+100)
 			s.now().each(t, func(t *testing.T, mem *vfs.Mem) {
 				left := crashState{fs: mem, now: want, next: next, maxID: uint64(sinks[0].ID())}
-				if _, err := left.check(t, o); err != nil {
-					t.Error(err)
-				}
+				must.Do(t, must.Err(left.check(t, o)))
 			})
 		})
 	}

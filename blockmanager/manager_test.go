@@ -124,9 +124,7 @@ func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	must.Fail(t, must.Err(src.ReadAt(got, 0)), ErrClosed)
 	names, _ := mem.List("/store/data")
 	b := readFile(t, mem, "/store/data/"+names[0])
-	if !allZero(b[headerLen:]) {
-		t.Error("the space is not freed")
-	}
+	must.Equal(t, allZero(b[headerLen:]), true, "the space is not freed")
 	must.Do(t, m.Close())
 }
 

@@ -101,7 +101,5 @@ func TestViewHasManifestOfBefore(t *testing.T) {
 			t.Errorf("%s has %d bytes, the manifest already %d", name, f.size, manifest)
 		}
 	}
-	if v.isCurrent(&o) {
-		t.Error("files have grown, and the view is called current")
-	}
+	must.Equal(t, v.isCurrent(&o), false, "files have grown, and the view is called current")
 }

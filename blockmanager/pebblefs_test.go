@@ -40,9 +40,7 @@ func TestAbandonedPebbleWritesNothingLater(t *testing.T) {
 			closed = true
 		}()
 		synctest.Wait()
-		if closed {
-			t.Error("closed while a file is being created")
-		}
+		must.Equal(t, closed, false, "closed while a file is being created")
 		close(slow.create)
 		synctest.Wait()
 		if _, err := mem.Stat("/meta/000002.log"); err != nil || !closed {

@@ -112,9 +112,7 @@ func TestReadEventsReturnsWhatWasRecorded(t *testing.T) {
 	got := must.Get(readAll(text))(t)
 	must.Equal(t, len(got), len(want), "events")
 	for i := range want {
-		if !sameEvent(got[i], want[i]) {
-			t.Fatalf("event %d: %+v\nwant %+v", i, got[i], want[i])
-		}
+		must.Equal(t, sameEvent(got[i], want[i]), true, "event", i, got[i], want[i])
 	}
 	must.Equal(t, strings.Count(text, "\n"), len(want), "lines")
 	for range ReadEvents(strings.NewReader(text)) {

@@ -144,9 +144,7 @@ func TestOverlapDepthMatchesBruteForce(t *testing.T) {
 			slices.Sort(ids)
 			found = found || slices.Equal(ids, got)
 		}
-		if !found {
-			t.Fatalf("%+v: %v are over no key all together", l, got)
-		}
+		must.Equal(t, found, true, l, got, "are over no key all together")
 	}
 }
 

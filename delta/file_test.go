@@ -164,9 +164,7 @@ func TestEveryReaderReportsBadCells(t *testing.T) {
 					t.Errorf("%s: %v, want ErrCorrupt and the block", what, err)
 				}
 			}
-			if !w.Empty() {
-				t.Error("a window that could not be prepared holds changes")
-			}
+			must.Equal(t, w.Empty(), true, "a window that could not be prepared holds changes")
 			if name == "row falls" {
 				return // a reader of one row does not see the others
 			}
@@ -348,9 +346,8 @@ func TestAscendingWindowsReadEachCblockOnce(t *testing.T) {
 		src.reads = 0
 		w = (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Everything)
 		for _, from := range []batch.Ordinal{10, 1500} {
-			if err := w.Prepare(from, 1); err != nil || w.Empty() {
-				t.Fatalf("row %d: %v, empty %v", from, err, w.Empty())
-			}
+			must.Do(t, w.Prepare(from, 1))
+			must.Equal(t, w.Empty(), false, "row", from, "empty")
 		}
 		if src.reads > 6 {
 			t.Errorf("%d reads for two rows far apart", src.reads)

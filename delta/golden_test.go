@@ -55,9 +55,7 @@ func (g *goldenFile) schema(t *testing.T) *schema.Schema {
 	columns := []schema.Column{{ID: 1, Name: "key", Type: schema.Int64}}
 	for _, c := range g.Columns {
 		typ, ok := schema.TypeByName(c.Type)
-		if !ok {
-			t.Fatalf("type %s", c.Type)
-		}
+		must.Equal(t, ok, true, "type", c.Type)
 		column := schema.Column{ID: c.ID, Name: fmt.Sprint("c", c.ID), Type: typ, Nullable: c.Nullable}
 		switch typ {
 		case schema.Decimal32:
@@ -168,9 +166,7 @@ func goldenCell(t *testing.T, typ schema.Type, value json.Token) []byte {
 		return append([]byte{}, text...)
 	}
 	n, ok := new(big.Int).SetString(text, 10)
-	if !ok {
-		t.Fatalf("%s value %q", typ, text)
-	}
+	must.Equal(t, ok, true, typ, "value", text)
 	if n.Sign() < 0 {
 		n.Add(n, new(big.Int).Lsh(big.NewInt(1), uint(8*typ.Width())))
 	}
@@ -199,9 +195,7 @@ func TestKuduFilesReadAsKuduReadsThem(t *testing.T) {
 			t.Errorf("%d deltas, statistics %+v; want %d, %+v", f.Len(), stats, g.Deltas, g.Stats)
 		}
 		for id, n := range g.Stats.Updates {
-			if stats.Updates(id) != n {
-				t.Errorf("column %d: %d updates, want %d", id, stats.Updates(id), n)
-			}
+			must.Equal(t, stats.Updates(id), n, "column", id, "updates")
 		}
 		// Once in one window, and once row by row: the first seeks once, the second for every row.
 		tracker := trackerOf(g, s, f)

@@ -374,9 +374,7 @@ func TestReplacementEndsTheWayBack(t *testing.T) {
 	must.Equal(t, len(appendState(nil, m.changes, m.newest(1))), 2, "lists make the state")
 	var r RowState
 	m.rowBack(1, mvcc.Everything, &r)
-	if !r.complete(&Stats{Columns: make([]ColumnUpdates, 9)}) {
-		t.Error("older stores are still read")
-	}
+	must.Equal(t, r.complete(&Stats{Columns: make([]ColumnUpdates, 9)}), true, "older stores are still read")
 }
 
 // A row with many changes, three of them at each timestamp, is found as of every snapshot.

@@ -3,7 +3,6 @@ package delta
 import (
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"strings"
 	"testing"
 
@@ -65,9 +64,7 @@ func TestDeltaKeyExamples(t *testing.T) {
 			t.Errorf("cell % x 02 is %+v, %v", key, d, err)
 		}
 		for n := range key {
-			if _, err := Parse(key[:n]); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("key cut to % x: %v, want ErrCorrupt", key[:n], err)
-			}
+			must.Fail(t, must.Err(Parse(key[:n])), fault.ErrCorrupt, "key cut to", key[:n])
 		}
 	}
 	d, err := Parse(unhex(t, "05 07 01 0b 05 05 00 00 00"))

@@ -64,9 +64,7 @@ func TestKeyCellsMatchTheWorkedExamples(t *testing.T) {
 	}
 	for _, c := range cases {
 		got := AppendKeyCell([]byte("x"), c.typ, c.cell, c.last)
-		if want := append([]byte("x"), unhex(t, c.want)...); !bytes.Equal(got, want) {
-			t.Errorf("%s %x last=%t: got %x, want %x", c.typ, c.cell, c.last, got, want)
-		}
+		must.Equal(t, got, append([]byte("x"), unhex(t, c.want)...), c.typ, c.cell, "last", c.last)
 	}
 }
 

@@ -18,15 +18,13 @@ func BenchmarkScan(b *testing.B) {
 	db := openMem(b, oribi.Options{})
 	bucket := bucket(b, db, "b")
 	key := func(i int) []byte { return fmt.Appendf(nil, "user/%08d", i) }
-	if _, _, err := bucket.Load(ctx, func(yield func(kv.Pair, error) bool) {
+	must.Do(b, must.Err2(bucket.Load(ctx, func(yield func(kv.Pair, error) bool) {
 		for i := range pairs {
 			if !yield(kv.Pair{Key: key(i), Value: fmt.Appendf(nil, "%0100d", i*i)}, nil) {
 				return
 			}
 		}
-	}); err != nil {
-		b.Fatal(err)
-	}
+	})))
 	begin := func(writable bool, puts int) *kv.Tx {
 		tx, err := db.Begin(ctx, writable)
 		for i := 0; i < puts && err == nil; i++ {

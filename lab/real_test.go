@@ -23,9 +23,8 @@ func TestSimulationAgreesWithStores(t *testing.T) {
 	t.Setenv("TMPDIR", temporary)
 	stores := resultsOf(t, s)
 	left, err := os.ReadDir(temporary)
-	if err != nil || len(left) > 0 {
-		t.Errorf("the stores leave %v, %v", left, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, len(left), 0, "the stores leave", left)
 	granular := fitted
 	granular.Batch, granular.Buffer = 4096, 32<<10 // the writer of rowsets ends them between batches
 	s.Engine = Simulated

@@ -55,9 +55,7 @@ func TestRunsAreGolden(t *testing.T) {
 	}
 	other := *s
 	other.Seed++
-	if bytes.Equal(csvOf(t, &other), got) {
-		t.Error("the seed makes no difference")
-	}
+	must.Equal(t, bytes.Equal(csvOf(t, &other), got), false, "the seed makes no difference")
 }
 
 func TestRunWritesAFolder(t *testing.T) {

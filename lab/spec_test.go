@@ -145,9 +145,7 @@ func TestSpecsOfThePageAreValid(t *testing.T) {
 			_, err = ParseSpec(text)
 		}
 		must.Do(t, err, name)
-		if !strings.Contains(string(page), "](lab/"+filepath.Base(name)+")") {
-			t.Errorf("docs/lab.md does not link %s", name)
-		}
+		must.Contain(t, string(page), "](lab/"+filepath.Base(name)+")", "docs/lab.md does not link", name)
 	}
 }
 

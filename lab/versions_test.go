@@ -41,10 +41,8 @@ func TestReadsOfVersionsCostWhatLeadsToThem(t *testing.T) {
 		t.Errorf("%d bytes before the history was dropped, %d after", before, after)
 	}
 	var page, table bytes.Buffer
-	if err := WriteReport(&page, s, results); err != nil ||
-		!strings.Contains(page.String(), "Bytes that a scan reads") {
-		t.Errorf("the report has no figures of reads: %v", err)
-	}
+	must.Do(t, WriteReport(&page, s, results))
+	must.Contain(t, page.String(), "Bytes that a scan reads", "the report has no figures of reads")
 	must.Do(t, writeReads(&table, results))
 	must.Equal(t, strings.Count(table.String(), "\n"), 1+4*last+1, &table)
 }

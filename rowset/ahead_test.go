@@ -84,9 +84,7 @@ func TestConsumersSeeEachRowOnce(t *testing.T) {
 		seen, taking := batch.MakeBitmap(n), r.IntN(4)
 		see := func(from batch.Ordinal, sel batch.Bitmap) {
 			for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
-				if seen.Get(int(from) + i) {
-					t.Fatalf("round %d: row %d twice", round, int(from)+i)
-				}
+				must.Equal(t, seen.Get(int(from)+i), false, "round", round, "row", int(from)+i, "twice")
 				seen.Set(int(from) + i)
 			}
 		}

@@ -82,9 +82,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 		got, err := read(set, cols...)
 		must.Do(t, err, "columns", cols)
 		for k, col := range cols {
-			if !sameCell(got[k], want[col]) {
-				t.Errorf("column %d is %x, was %x", col, got[k], want[col])
-			}
+			must.Equal(t, sameCell(got[k], want[col]), true, "column", col, got[k], "was", want[col])
 		}
 	}
 
@@ -108,9 +106,7 @@ func TestCachedRowOfAnotherKeyIsNotReturned(t *testing.T) {
 	mine, other := bloom.MakeProbe(w.rows[3].key), bloom.MakeProbe(w.rows[4].key)
 	set.keepRow(other, 4, [][]byte{make([]byte, 4), make([]byte, 8)})
 	v, ok := c.Get(set.rowKey(other))
-	if !ok {
-		t.Fatal("the row is not in the cache, as the test requires")
-	}
+	must.Equal(t, ok, true, "the row is not in the cache, as the test requires")
 	c.Put(set.rowKey(mine), v, 100)
 	if row, found, err := set.Find(mine); err != nil || !found || row != 3 {
 		t.Errorf("row %d, %t, %v, want 3", row, found, err)

@@ -92,9 +92,7 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 			d.forget(c, len(cols))
 			cells, _ := must.Get2(set.Get(bloom.MakeProbe(m.key), mvcc.Before(w.end), cols, nil))(t)
 			for k, col := range cols {
-				if !sameCell(cells[k], want[col]) {
-					t.Fatalf("row %d: column %d is %x, want %x", i, col, cells[k], want[col])
-				}
+				must.Equal(t, sameCell(cells[k], want[col]), true, "row", i, "column", col, cells[k], want[col])
 			}
 		}
 		d.forget(c, 0)

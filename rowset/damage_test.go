@@ -78,9 +78,7 @@ func TestCheckFilesFindsASwappedFile(t *testing.T) {
 	for name, pair := range pairs {
 		kept := w.disk.blocks[pair[0]]
 		w.disk.blocks[pair[0]] = other.disk.blocks[pair[1]]
-		if _, _, err := check(s, row, w.disk); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: error %v", name, err)
-		}
+		must.Fail(t, must.Err2(check(s, row, w.disk)), fault.ErrCorrupt, name)
 		w.disk.blocks[pair[0]] = kept
 	}
 	delete(w.disk.blocks, row.Bloom)
@@ -94,9 +92,7 @@ func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.String}}, 1), 50)
 	row := *w.rewritten(t, r)
 	row.MaxKey = append(slices.Clone(row.MaxKey), 'x')
-	if _, _, err := check(w.schema, &row, w.disk); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, must.Err2(check(w.schema, &row, w.disk)), fault.ErrCorrupt)
 	set := must.Get(Open(w.schema, &row, Options{Blocks: w.disk}))(t)
 	must.Fail(t, set.CheckKey(w.rows[0].key, 1), fault.ErrCorrupt, "a key at another row")
 	must.Fail(t, set.CheckKey([]byte("no key of this rowset"), 0), fault.ErrCorrupt, "a missing key")

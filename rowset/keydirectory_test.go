@@ -76,9 +76,7 @@ func TestKeyDirectoryFindsWhatTheKeyIndexFinds(t *testing.T) {
 				}
 			}
 			w.checkGets(t, r, set)
-			if !w.hasDirectory(set) {
-				t.Error("there is no directory")
-			}
+			must.Equal(t, w.hasDirectory(set), true, "there is no directory")
 		})
 	}
 }
@@ -95,9 +93,7 @@ func TestKeyDirectoryComparesKeys(t *testing.T) {
 		key := w.absentKey(r)
 		p := bloom.MakeProbe(key)
 		for at := range int64(len(w.rows)) {
-			if !same.Add(p.Hash(), at) {
-				t.Fatalf("row %d does not fit", at)
-			}
+			must.Equal(t, same.Add(p.Hash(), at), true, "row", at, "does not fit")
 		}
 		set.opts.Cache.Put(set.directoryKey(), same, same.Size())
 		set.directory.kept.Store(true)

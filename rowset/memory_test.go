@@ -21,9 +21,7 @@ func TestReleasedMemoryIsEmptyAndBounded(t *testing.T) {
 	for _, limit := range []int64{20, 0} {
 		it := must.Get(newIterator(w.set,
 			scan.Options{Schema: s, Columns: []int{0, 1, 2}, Snapshot: mvcc.Everything, Limit: limit}))(t)
-		if !it.Next() {
-			t.Fatal("no rows")
-		}
+		must.Equal(t, it.Next(), true, "no rows")
 		m, rows := it.memory, it.Batch().Len
 		must.Do(t, it.Close())
 		if len(m.used) != 0 || len(m.spare) < 3 || m.keys != nil || m.out.Schema != nil || m.out.Len != 0 {
@@ -75,9 +73,8 @@ func TestShortScanAllocatesLittle(t *testing.T) {
 		Lower: w.rows[50].key, Limit: 20}))(t)
 	scan := func() {
 		it, err := set.NewIterator(req)
-		if err != nil || !it.Next() {
-			t.Fatal("no row", err)
-		}
+		must.Do(t, err)
+		must.Equal(t, it.Next(), true, "no row")
 		it.Close()
 	}
 	for range 10 {

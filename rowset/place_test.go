@@ -35,9 +35,7 @@ func TestSearchesMatchTheModel(t *testing.T) {
 						!bytes.Equal(keyOf(want), key) {
 						want++
 					}
-					if got, err := it.Search(i, key); err != nil || got != want {
-						t.Fatalf("key %x from row %d of %d: row %d, %v, want %d", key, i, n, got, err, want)
-					}
+					must.Equal(t, must.Get(it.Search(i, key))(t), want, "key", key, "from row", i, "of", n, "row")
 					switch r.IntN(3) {
 					case 0:
 						key = w.randomKey(r)

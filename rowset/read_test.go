@@ -234,9 +234,8 @@ func TestScansMatchTheModel(t *testing.T) {
 				req := w.randomRequest(r, snap)
 				it := must.Get(newIterator(w.set, req))(t)
 				must.Do(t, w.compare(req, it))
-				if err := it.Close(); err != nil || it.Next() {
-					t.Fatalf("%v, or Next returned true after Close", err)
-				}
+				must.Do(t, it.Close())
+				must.Equal(t, it.Next(), false, "Next returned true after Close")
 			}
 		}
 	})
@@ -344,9 +343,8 @@ func TestSeeksMatchTheModel(t *testing.T) {
 					rows = rows[1:]
 				}
 			}
-			if err := it.Close(); err != nil || len(rows) > 0 {
-				t.Fatalf("request %+v: %d rows are missing, %v", req, len(rows), err)
-			}
+			must.Do(t, it.Close())
+			must.Equal(t, len(rows), 0, "request", req, "rows are missing")
 		}
 	})
 }
@@ -372,9 +370,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	must.Do(t, w.compare(req, it))
 	must.Do(t, it.Close())
 	after := must.Get(newIterator(w.set, scan.Options{Schema: s, Columns: []int{1}, Snapshot: mvcc.Everything}))(t)
-	if after.Next() {
-		t.Error("a row exists after all were deleted")
-	}
+	must.Equal(t, after.Next(), false, "a row exists after all were deleted")
 	after.Close()
 }
 
@@ -418,9 +414,7 @@ func (w *testRowSet) checkHistories(t *testing.T, rows *change.Rows, at int, sna
 		base, _ := m.at(m.base)
 		must.Equal(t, key, m.key, "row", at+i, "key")
 		for c, v := range rows.Batch.Columns {
-			if !sameCell(v.Cell(i), base[c]) {
-				t.Fatalf("row %d: base of column %d is %x, want %x", at+i, c, v.Cell(i), base[c])
-			}
+			must.Equal(t, sameCell(v.Cell(i), base[c]), true, "row", at+i, "base of column", c, v.Cell(i), base[c])
 		}
 		undos := take(&undo, i)
 		must.Equal(t, len(undos), m.base, "row", at+i, "undos")

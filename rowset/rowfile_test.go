@@ -104,13 +104,10 @@ func TestRowFilesAreWrittenWhereTheyPay(t *testing.T) {
 		for i := 0; i < test.rows; i += 997 {
 			key := encoder.AppendKey(nil, [][]byte{cellOf(0, i)})
 			cells, found, err := set.Get(bloom.MakeProbe(key), mvcc.Everything, allOf(test.schema), nil)
-			if err != nil || !found {
-				t.Fatalf("row %d: %t, %v", i, found, err)
-			}
+			must.Do(t, err)
+			must.Equal(t, found, true, "row", i)
 			for c := range cells {
-				if !bytes.Equal(cells[c], cellOf(c, i)) {
-					t.Fatalf("row %d: column %d is %q, want %q", i, c, cells[c], cellOf(c, i))
-				}
+				must.Equal(t, cells[c], cellOf(c, i), "row", i, "column", c)
 			}
 		}
 		set.Unref()
@@ -241,9 +238,8 @@ func TestRowFileSurvivesAlterations(t *testing.T) {
 		defer set.Unref()
 		for i := range w.rows {
 			cells, found, err := set.Get(bloom.MakeProbe(w.rows[i].key), mvcc.Everything, allOf(s), nil)
-			if err != nil || !found {
-				t.Fatalf("row %d: %t, %v", i, found, err)
-			}
+			must.Do(t, err)
+			must.Equal(t, found, true, "row", i)
 			rows = append(rows, cells)
 		}
 		return rows
@@ -470,9 +466,7 @@ func TestShortScansReadTheRowFile(t *testing.T) {
 					}
 				}
 			}
-			if failed != c.fails {
-				t.Errorf("a table of %d bytes: columns were not read", c.table)
-			}
+			must.Equal(t, failed, c.fails, "a table of", c.table, "bytes: columns were not read")
 		}
 	})
 }

@@ -72,9 +72,7 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 					want = append(want, m.ID)
 				}
 			}
-			if !slices.Equal(ids, want) {
-				t.Fatalf("key %x: rowsets %v, want %v", k, ids, want)
-			}
+			must.Equal(t, ids, want, "key", k, "rowsets")
 			lower, upper := key(span), key(span)
 			if r.IntN(4) == 0 {
 				lower = nil
@@ -89,9 +87,7 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 					want = append(want, m.ID)
 				}
 			}
-			if got := numbers(tree.Range(nil, lower, upper)); !slices.Equal(got, want) {
-				t.Fatalf("range [%x, %x): rowsets %v, want %v", lower, upper, got, want)
-			}
+			must.Equal(t, numbers(tree.Range(nil, lower, upper)), want, "range", lower, upper, "rowsets")
 			some, ok := tree.Disjoint(lower, upper)
 			if ok && !slices.Equal(numbers(some), want) {
 				t.Fatalf("disjoint rowsets of [%x, %x): %v, want %v", lower, upper, numbers(some), want)

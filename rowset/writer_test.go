@@ -60,22 +60,15 @@ func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
 		case (row.LastDurableDMS == 0) != redos || !redos && row.LastDurableDMS != -1:
 			t.Errorf("last durable DMS %d", row.LastDurableDMS)
 		}
-		if _, err := DecodeMetadata(row.Encode()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, must.Err(DecodeMetadata(row.Encode())))
 		set := must.Get(Open(w.schema, row, Options{Blocks: w.disk}))(t)
 		if id, err := set.CheckFiles(); err != nil {
 			t.Errorf("block %d: %v", id, err)
 		}
-		if err := set.CheckRowFile(); err != nil {
-			t.Error(err)
-		}
-		if err := set.CheckBounds(); err != nil {
-			t.Error(err)
-		}
-		if set.Unref(); w.disk.open.Load() != 0 {
-			t.Errorf("%d blocks are open after the last reference was released", w.disk.open.Load())
-		}
+		must.Do(t, set.CheckRowFile())
+		must.Do(t, set.CheckBounds())
+		set.Unref()
+		must.Equal(t, w.disk.open.Load(), 0, "blocks are open after the last reference was released")
 	})
 }
 
@@ -246,9 +239,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 			}
 			got = got[1:]
 		}
-		if len(got) > 0 {
-			t.Fatalf("%d rows too many at %d", len(got), snap)
-		}
+		must.Equal(t, len(got), 0, "rows too many at", snap)
 	}
 	h := must.Get(set.Histories(mvcc.Everything))(t)
 	rows, err := h.Next()

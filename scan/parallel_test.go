@@ -64,13 +64,10 @@ func TestParallelClosedEarlyClosesOpenParts(t *testing.T) {
 		parts, opened := fakeParts(200)
 		it := Parallel(parts, 4)
 		for range steps {
-			if !it.Next() {
-				t.Fatal("no batch")
-			}
+			must.Equal(t, it.Next(), true, "no batch")
 		}
-		if err := errors.Join(it.Close(), it.Close()); err != nil || it.Next() {
-			t.Fatal("closed:", err)
-		}
+		must.Do(t, errors.Join(it.Close(), it.Close()))
+		must.Equal(t, it.Next(), false, "closed")
 		for i, f := range opened() {
 			must.Equal(t, f.closed, 1, "after", steps, "batches: part", i, "calls of Close")
 		}
@@ -103,9 +100,7 @@ func TestParallelReturnsTheErrorOfAnOpener(t *testing.T) {
 	fail := func() (Iterator, error) { return (*typedIterator)(nil), broken }
 	for n := range 3 {
 		p := Parallel([]Opener{fail, fail, fail}, 1+n)
-		if p.Next() {
-			t.Error("a batch of an iterator that was not opened")
-		}
+		must.Equal(t, p.Next(), false, "a batch of an iterator that was not opened")
 		must.Fail(t, p.Close(), broken, 1+n, "goroutines")
 	}
 }

@@ -258,9 +258,7 @@ func compareRows(t *testing.T, got, want []row) {
 		if i >= len(got) || i >= len(want) {
 			t.Fatalf("%d rows, want %d", len(got), len(want))
 		}
-		if !got[i].equal(want[i]) {
-			t.Fatalf("row %d of %d:\ngot  %s\nwant %s", i, len(want), got[i], want[i])
-		}
+		must.Equal(t, got[i].equal(want[i]), true, "row", i, "of", len(want), got[i], want[i])
 	}
 }
 
@@ -381,9 +379,7 @@ func TestMergeSorts(t *testing.T) {
 		}
 		compareRows(t, got, want)
 		checkClosed(t, fakes, 1)
-		if it.Next() {
-			t.Fatal("Next returned true after the end")
-		}
+		must.Equal(t, it.Next(), false, "Next returned true after the end")
 	}
 }
 
@@ -434,9 +430,8 @@ func TestSeekSkipsRows(t *testing.T) {
 				want = want[1:]
 			}
 		}
-		if err := it.Close(); err != nil || len(want) > 0 {
-			t.Fatalf("round %d: %d rows are missing, %v", round, len(want), err)
-		}
+		must.Do(t, it.Close())
+		must.Equal(t, len(want), 0, "round", round, "rows are missing")
 	}
 }
 
@@ -551,9 +546,7 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 		}
 		must.Do(t, errors.Join(it.Close(), it.Close()))
 		checkClosed(t, fakes, 1)
-		if it.Next() {
-			t.Fatal("Next returned true after Close")
-		}
+		must.Equal(t, it.Next(), false, "Next returned true after Close")
 	}
 }
 
@@ -670,9 +663,8 @@ func TestLimitReturnsFirstRows(t *testing.T) {
 		n := r.IntN(50)
 		it := Limit(Merge(allColumns, iterators(fakes)), int64(n))
 		compareRows(t, read(t, it, true), all[:min(n, len(all))])
-		if err := it.Close(); err != nil || it.Next() {
-			t.Fatalf("%v, or Next returned true after the end", err)
-		}
+		must.Do(t, it.Close())
+		must.Equal(t, it.Next(), false, "Next returned true after the end")
 		checkClosed(t, fakes, 1)
 	}
 }
@@ -688,9 +680,7 @@ func TestLimitStopsReading(t *testing.T) {
 	if got := read(t, it, true); len(got) != 6 || f.steps != 2 || it.Close() != nil {
 		t.Errorf("%d rows in %d steps, %v", len(got), f.steps, it.Close())
 	}
-	if it := Limit(f, 0); it.Next() {
-		t.Error("a limit of 0 returned a row")
-	}
+	must.Equal(t, Limit(f, 0).Next(), false, "a limit of 0 returned a row")
 }
 
 // A merge with a limit reads few more batches of its inputs than it needs.

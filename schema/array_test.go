@@ -106,9 +106,7 @@ func FuzzArrayCellRoundTrip(f *testing.F) {
 			must.Fail(t, err, fault.ErrCorrupt)
 			return
 		}
-		if got := AppendArray(nil, element, elements); !bytes.Equal(got, cell) {
-			t.Fatalf("% x of %s becomes % x", cell, element, got)
-		}
+		must.Equal(t, AppendArray(nil, element, elements), cell, cell, "of", element)
 	})
 }
 

@@ -43,9 +43,7 @@ func TestTypesMatchKudu(t *testing.T) {
 		}
 	}
 	for _, number := range []Type{-1, 18, 22, 999} {
-		if number.Valid() {
-			t.Errorf("type %d is valid", int32(number))
-		}
+		must.Equal(t, number.Valid(), false, "type", int32(number), "is valid")
 	}
 	for _, name := range []string{"IS_DELETED", "NESTED"} {
 		if _, ok := TypeByName(name); ok {
@@ -71,9 +69,7 @@ func TestEncodingAllowed(t *testing.T) {
 			def, also = "RLE", "PLAIN_ENCODING"
 		}
 		must.Equal(t, Auto.Resolve(typ.number).String(), def, typ.name, "default")
-		if !Auto.Allowed(typ.number) {
-			t.Errorf("%s: the default is not allowed", typ.name)
-		}
+		must.Equal(t, Auto.Allowed(typ.number), true, typ.name, "the default is not allowed")
 		for _, e := range all {
 			if want := e.String() == def || strings.Contains(also, e.String()); e.Allowed(typ.number) != want {
 				t.Errorf("%s: %s allowed %t, want %t", typ.name, e, !want, want)

@@ -58,9 +58,7 @@ func TestGateKeepsTheOrder(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if len(order) != 0 {
-			t.Errorf("%v did not wait", order)
-		}
+		must.Equal(t, len(order), 0, order, "did not wait")
 		g.Release(6)
 		synctest.Wait()
 		if len(order) != 3 || order[0] != 9 {

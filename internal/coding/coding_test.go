@@ -40,9 +40,7 @@ func TestUvarintExamples(t *testing.T) {
 		}
 		v, n, ok := Uvarint32(want)
 		if c.v > math.MaxUint32 {
-			if ok {
-				t.Errorf("Uvarint32(%x) = %d, want ok = false", want, v)
-			}
+			must.Equal(t, ok, false, "Uvarint32", want, v)
 		} else if uint64(v) != c.v || n != len(want) || !ok {
 			t.Errorf("Uvarint32(%x) = %d, %d, %v", want, v, n, ok)
 		}
@@ -172,9 +170,7 @@ func TestOrderedUvarintSortsAsNumbers(t *testing.T) {
 		} else if u > v {
 			want = 1
 		}
-		if bytes.Compare(a, b) != want {
-			t.Fatalf("%d is %x, %d is %x", u, a, v, b)
-		}
+		must.Equal(t, bytes.Compare(a, b), want, u, a, v, b)
 		if got, n, ok := OrderedUvarint(append(a, b...)); got != u || n != len(a) || !ok {
 			t.Fatalf("%d is read as %d, %d, %v", u, got, n, ok)
 		}

@@ -31,9 +31,7 @@ func TestExpiryHasNoOverflow(t *testing.T) {
 		sum := new(big.Int).Add(big.NewInt(c), big.NewInt(age))
 		want := sum.Cmp(big.NewInt(ts.Micros())) <= 0
 		test, ok := Rules{{Rule: rule}}.At(ts)
-		if !ok {
-			t.Fatal("no rule")
-		}
+		must.Equal(t, ok, true, "no rule")
 		must.Equal(t, test.Expired(cellOf(c)), want, c, age, "at", ts)
 		if got := rule.Expiry(cellOf(c)) <= ts; got != want && ts <= mvcc.Last {
 			t.Fatalf("%d + %d at %v: expires at %v, want %v", c, age, ts, rule.Expiry(cellOf(c)), want)

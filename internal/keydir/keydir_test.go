@@ -21,9 +21,7 @@ func made(t testing.TB, hashes []uint64, groups int64) (all []*Directory, src *b
 	t.Helper()
 	d := New(int64(len(hashes)), groups)
 	for row, h := range hashes {
-		if !d.Add(h, int64(row)) {
-			t.Fatalf("row %d of %d does not fit", row, len(hashes))
-		}
+		must.Equal(t, d.Add(h, int64(row)), true, "row", row, "of", len(hashes), "does not fit")
 	}
 	src = &block.Memory{Number: 9}
 	must.Do(t, d.Write(src, bloomBlock))
@@ -142,9 +140,7 @@ func TestAddRefusesTooManyEqualHashes(t *testing.T) {
 	d := New(100_000, MaxGroups)
 	row := int64(0)
 	for ; d.Add(42, row); row++ {
-		if !d.Contains(42, row) {
-			t.Fatalf("row %d is missing", row)
-		}
+		must.Equal(t, d.Contains(42, row), true, "row", row, "is missing")
 	}
 	must.Equal(t, row, maxProbes*bucketSlots, "rows with one hash")
 	must.Equal(t, len(found(d, 42)), int(row), "a search returns other rows")

@@ -173,9 +173,7 @@ func TestBackoffDoublesUpToItsBound(t *testing.T) {
 		}
 	}
 	b.Succeeded(merge)
-	if b.Delayed(merge, now) {
-		t.Error("delayed after a success")
-	}
+	must.Equal(t, b.Delayed(merge, now), false, "delayed after a success")
 	b.Failed(merge, now)
 	if b.Delayed(merge, now.Add(time.Second)) {
 		t.Error("a success does not shorten the delay of the next failure")

@@ -89,9 +89,7 @@ const emptyRecord = "01 04 02 10 00 00 00 00 00 00 00 00 00 00"
 func TestEmptyBatchMatchesTheWorkedExample(t *testing.T) {
 	var w Writer
 	w.Begin(0x1002)
-	if !w.Announces() {
-		t.Error("a record of nothing does not announce a change")
-	}
+	must.Equal(t, w.Announces(), true, "a record of nothing does not announce a change")
 	w.SetEmpty()
 	if want := unhex(t, emptyRecord); !bytes.Equal(w.Bytes(), want) || w.Announces() {
 		t.Errorf("got % x, announces: %v; want % x", w.Bytes(), w.Announces(), want)
@@ -218,9 +216,7 @@ func TestDumpNamesEveryField(t *testing.T) {
 	must.Equal(t, out.String(), want)
 	out.Reset()
 	must.Do(t, Dump(&out, unhex(t, replaceRecord)))
-	if line := "replace key 80000007, image of 8 bytes\n"; !strings.Contains(out.String(), line) {
-		t.Errorf("got\n%s\nwant a line with\n%s", out.String(), line)
-	}
+	must.Contain(t, out.String(), "replace key 80000007, image of 8 bytes\n", "a line")
 	out.Reset()
 	must.Do(t, Dump(&out, unhex(t, recordWithEpoch)))
 	if last := "  14      05 00 00 00 00 00 00 00  metadata epoch 5\n"; !strings.HasSuffix(out.String(), last) {
@@ -230,10 +226,8 @@ func TestDumpNamesEveryField(t *testing.T) {
 
 func TestDumpOfEmptyBatch(t *testing.T) {
 	var out bytes.Buffer
-	if err := Dump(&out, unhex(t, emptyRecord)); err != nil ||
-		!strings.Contains(out.String(), "04                       flags: empty\n") {
-		t.Errorf("got\n%s%v", out.String(), err)
-	}
+	must.Do(t, Dump(&out, unhex(t, emptyRecord)))
+	must.Contain(t, out.String(), "04                       flags: empty\n")
 }
 
 const recordWithEpoch = "01 01 00 10 00 00 00 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00"

@@ -239,18 +239,12 @@ func TestRowSetOfOldDeletesIsDropped(t *testing.T) {
 	for floor, want := range map[mvcc.Timestamp]bool{0: false, 8: false, 9: true, 10: true} {
 		must.Equal(t, Gone(state, floor), want, "floor", floor)
 	}
-	if Gone(dead.State(), 10) {
-		t.Error("a rowset with a live row is gone")
-	}
+	must.Equal(t, Gone(dead.State(), 10), false, "a rowset with a live row is gone")
 	mem := delta.NewMemStore(nil, nil)
 	state.Deltas = &delta.Tracker{Redo: state.Deltas.Redo, Mem: mem}
-	if !Gone(state, 10) {
-		t.Error("a store without a change keeps a rowset")
-	}
+	must.Equal(t, Gone(state, 10), true, "a store without a change keeps a rowset")
 	mem.Apply(1, 7, 7, only(change.Update, 11, 2))
-	if Gone(state, 10) {
-		t.Error("a rowset with changes in memory is gone")
-	}
+	must.Equal(t, Gone(state, 10), false, "a rowset with changes in memory is gone")
 }
 
 func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {

@@ -145,33 +145,21 @@ func TestLogIsKeptForFollower(t *testing.T) {
 			}
 			return got
 		}
-		if at := begin(10, false); at != 10 {
-			t.Errorf("without followers the log begins at %d, want 10", at)
-		}
+		must.Equal(t, begin(10, false), 10, "start of the log without followers")
 		pin := dir.Pin()
 		pin.Set(1, 10)
 		for start := lsn.LSN(20); start <= 40; start += 10 {
 			time.Sleep(pinLook)
-			if at := begin(start, false); at != 10 {
-				t.Errorf("the log begins at %d, want 10, which is pinned", at)
-			}
-			if at := f.Removable(start); at != 10 {
-				t.Errorf("a confirmation would remove the log below %d, which is pinned", at)
-			}
+			must.Equal(t, begin(start, false), 10, "the log begins at the pin")
+			must.Equal(t, f.Removable(start), 10, "a confirmation removes the log below")
 		}
 		pin.Close()
-		if at := begin(40, false); at != 10 {
-			t.Errorf("before the next look at the pins the log begins at %d, want 10", at)
-		}
+		must.Equal(t, begin(40, false), 10, "start of the log before the next look at the pins")
 		pin = dir.Pin()
 		pin.Set(1, 10)
 		time.Sleep(lag - pinLook + 1) // the log start 30 is that old now, and 40 younger
-		if at := begin(40, false); at != 30 {
-			t.Errorf("after %v the log begins at %d, want 30", lag, at)
-		}
+		must.Equal(t, begin(40, false), 30, "start of the log after", lag)
 		time.Sleep(pinLook)
-		if at := begin(50, true); at != 50 {
-			t.Errorf("when the log is longer than it should be, it begins at %d, want 50", at)
-		}
+		must.Equal(t, begin(50, true), 50, "start of a log that is longer than it should be")
 	})
 }

@@ -72,10 +72,7 @@ func TestFollowerTriesAgainAfterAnyChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mem := fakeStore(t)
-				if tries, err := try(t, t.Context(), mem, 10, func(n int) { change(mem, n) }); tries != 11 ||
-					err != nil {
-					t.Errorf("%d tries, %v; want 11", tries, err)
-				}
+				must.Equal(t, must.Get(try(t, t.Context(), mem, 10, func(n int) { change(mem, n) }))(t), 11, "tries")
 			})
 		})
 	}

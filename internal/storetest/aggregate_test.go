@@ -94,9 +94,8 @@ func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 	b := must.Get(r.Batch())(t)
 	must.Equal(t, b.Len, 1, "rows")
 	for i, v := range b.Columns {
-		if err := v.Validate(); err != nil || v.IsNull(0) {
-			t.Errorf("column %s of the batch: NULL %v, %v", b.Schema[i].Name, v.IsNull(0), err)
-		}
+		must.Do(t, v.Validate())
+		must.Equal(t, v.IsNull(0), false, "column", b.Schema[i].Name, "of the batch: NULL")
 	}
 }
 

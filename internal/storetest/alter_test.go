@@ -73,9 +73,8 @@ func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, o
 	for _, row := range want {
 		for range 2 { // the second may come from the cache
 			got, err := table.Get(context.Background(), row[table.Schema().Columns[0].Name], at)
-			if err != nil || !maps.Equal(got, row) {
-				t.Fatalf("%s: got %v, %v, want %v", what, got, err, row)
-			}
+			must.Do(t, err)
+			must.Equal(t, got, row, what)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -64,9 +63,7 @@ func content(t *testing.T, table *oribi.Table, opts ...oribi.ReadOption) map[int
 
 func wantContent(t *testing.T, what string, got, want map[int64]int64) {
 	t.Helper()
-	if !maps.Equal(got, want) {
-		t.Fatalf("%s: %d rows, want %d; they differ in %s", what, len(got), len(want), firstWrongNumber(got, want))
-	}
+	must.Equal(t, got, want, what, "rows", len(want), "they differ in", firstWrongNumber(got, want))
 }
 
 func firstWrongNumber(got, want map[int64]int64) string {

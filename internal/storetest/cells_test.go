@@ -233,9 +233,7 @@ func checkCellSchemas(t *testing.T, table cellTable, v *schema.Column, cells []o
 		added.Name, added.Default = "added", cell
 		for _, change := range []oribi.Alteration{oribi.SetDefault("n", oribi.Cell(cell)),
 			oribi.SetDefaultCell("n", cell), oribi.AddColumn(added)} {
-			if err := table.Alter(ctx, change); !errors.Is(err, oribi.ErrSchema) {
-				t.Errorf("a default of %x: %v", cell, err)
-			}
+			must.Fail(t, table.Alter(ctx, change), oribi.ErrSchema, "a default of", cell)
 		}
 	}
 }
@@ -277,9 +275,7 @@ func checkCellReads(t *testing.T, table cellTable, v *schema.Column, cells []ori
 		for _, p := range predicates(cell) {
 			must.Fail(t, must.Err(table.Count(ctx, oribi.Where(p))), oribi.ErrSchema, p)
 		}
-		if _, err := oribi.BloomBytes(v, oribi.Cell(cell)); !errors.Is(err, oribi.ErrSchema) {
-			t.Errorf("BloomBytes of %x: %v", cell, err)
-		}
+		must.Fail(t, must.Err(oribi.BloomBytes(v, oribi.Cell(cell))), oribi.ErrSchema, "BloomBytes of", cell)
 	}
 	if v.Type.Keyable() {
 		checkCellKeys(t, table.store, *v, cells)
@@ -317,9 +313,7 @@ func checkCellKeys(t *testing.T, store *oribi.Store, v schema.Column, cells []or
 		}
 		b.Reset()
 		b.Insert(table, oribi.Row{"v": oribi.Cell(cell)})
-		if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrRow) {
-			t.Errorf("an insert of key %x: %v", cell, err)
-		}
+		must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrRow, "an insert of key", cell)
 	}
 }
 

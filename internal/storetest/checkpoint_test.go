@@ -236,9 +236,8 @@ func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 	})
 	ts, _, err := table.Ingest(ctx, steps(nil, [][]*batch.Vector{numbers(1, 2, 3)}...))
 	wg.Wait()
-	if err != nil || !began.Load() {
-		t.Fatal(err, began.Load())
-	}
+	must.Do(t, err)
+	must.Equal(t, began.Load(), true)
 	must.Do(t, failed)
 	s := must.Get(openCopy(disk, "/copy"))(t)
 	defer s.Close()

@@ -174,9 +174,7 @@ func TestOpenReadsAhead(t *testing.T) {
 		t.Errorf("Open reads %d pages, the rows need %d", len(plain), len(needed))
 	}
 	for page := range needed {
-		if !all[page] {
-			t.Errorf("page %s was not read ahead", page)
-		}
+		must.Equal(t, all[page], true, "page", page, "was not read ahead")
 	}
 	must.Equal(t, len(pages(1<<20, false)), len(plain), "pages of a larger store were read")
 }

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -78,9 +77,8 @@ func TestIngestNextToRenewals(t *testing.T) {
 		for i := range keys + 1 {
 			batch.Values[int64](columns[0])[i] = int64(i)
 		}
-		if _, _, err := s.table.Ingest(t.Context(), once(columns)); !errors.Is(err, oribi.ErrKeyExists) {
-			t.Fatalf("%v, want ErrKeyExists: one row never expires", err)
-		}
+		must.Fail(t, must.Err2(s.table.Ingest(t.Context(), once(columns))), oribi.ErrKeyExists,
+			"one row never expires")
 	}
 	stop.Store(true)
 	must.Do(t, <-done)

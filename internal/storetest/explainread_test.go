@@ -199,9 +199,7 @@ func TestExplainWithConcurrentCompactions(t *testing.T) {
 	for n := 0; ; n++ {
 		trace, err := table.Explain(t.Context(), 4)
 		must.Do(t, err, "after", n)
-		if s := trace.Steps[len(trace.Steps)-1]; !s.Live {
-			t.Fatalf("after %d: %+v", n, trace)
-		}
+		must.Equal(t, trace.Steps[len(trace.Steps)-1].Live, true, "after", n, trace)
 		select {
 		case err := <-done:
 			must.Do(t, err)

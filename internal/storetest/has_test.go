@@ -141,29 +141,21 @@ func TestHasOfAnAbsentKeyDoesNotAllocate(t *testing.T) {
 		var key any = oribi.Key{"host", path}
 		for _, opts := range [][]oribi.ReadOption{nil, asOf} {
 			has := func() {
-				if got, err := pages.Has(ctx, key, opts...); got || err != nil {
-					t.Fatal(got, err)
-				}
+				must.Equal(t, must.Get(pages.Has(ctx, key, opts...))(t), false)
 			}
 			for range 600 { // until there is a key directory
 				has()
 			}
 			must.Equal(t, testing.AllocsPerRun(100, has), 0, path, len(opts), "options: allocations")
 			get := func() {
-				if _, _, err := pages.Table.GetCells(ctx, key); !errors.Is(err, oribi.ErrNotFound) {
-					t.Fatal(err)
-				}
+				must.Fail(t, must.Err2(pages.Table.GetCells(ctx, key)), oribi.ErrNotFound)
 			}
 			must.Equal(t, testing.AllocsPerRun(100, get), float64(1+len(path)/100),
 				path, "allocations of GetCells: one for the error, and one for a long key")
 		}
 	}
-	if got, err := pages.Has(ctx, oribi.Key{"host", "/7"}); got || err != nil {
-		t.Errorf("a deleted row: %t, %v", got, err)
-	}
-	if got, err := pages.Has(ctx, oribi.Key{"host", "/7"}, asOf...); !got || err != nil {
-		t.Errorf("the row before: %t, %v", got, err)
-	}
+	must.Equal(t, must.Get(pages.Has(ctx, oribi.Key{"host", "/7"}))(t), false, "a deleted row")
+	must.Equal(t, must.Get(pages.Has(ctx, oribi.Key{"host", "/7"}, asOf...))(t), true, "the row before")
 }
 
 // The error of a missing row names its key, of any length, also after the call's memory was used

@@ -311,23 +311,17 @@ func TestAbortedIngestLeavesNothing(t *testing.T) {
 	failing := func(yield func([]*batch.Vector, error) bool) {
 		_ = yield(numbers(span(0, 9000)...), nil) && yield(nil, cause)
 	}
-	if _, _, err := table.Ingest(ctx, failing); !errors.Is(err, cause) {
-		t.Errorf("the source's error: %v", err)
-	}
+	must.Fail(t, must.Err2(table.Ingest(ctx, failing)), cause, "the error of the source")
 	canceled, cancel := context.WithCancel(ctx)
-	if _, _, err := table.Ingest(canceled, steps(cancel, numbers(1), numbers(2))); !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled: %v", err)
-	}
+	must.Fail(t, must.Err2(table.Ingest(canceled, steps(cancel, numbers(1), numbers(2)))), context.Canceled,
+		"canceled")
 	other := numbersTable(t, store, "other")
 	drop := func() {
 		must.Do(t, store.DropTable("other"))
 	}
-	if _, _, err := other.Ingest(ctx, steps(drop, numbers(1), numbers(2))); !errors.Is(err, oribi.ErrNoTable) {
-		t.Errorf("dropped during the ingest: %v", err)
-	}
-	if _, _, err := other.Ingest(ctx, steps(nil)); !errors.Is(err, oribi.ErrNoTable) {
-		t.Errorf("dropped before: %v", err)
-	}
+	must.Fail(t, must.Err2(other.Ingest(ctx, steps(drop, numbers(1), numbers(2)))), oribi.ErrNoTable,
+		"dropped during the ingest")
+	must.Fail(t, must.Err2(other.Ingest(ctx, steps(nil))), oribi.ErrNoTable, "dropped before")
 	if s, err := table.Stats(false); err != nil || s.LiveRows != 0 || s.RowSets != 0 || len(*events) != 0 {
 		t.Errorf("the ingest left something: %+v, %v, %d events", s, err, len(*events))
 	}
@@ -336,15 +330,11 @@ func TestAbortedIngestLeavesNothing(t *testing.T) {
 		t.Errorf("no rows: %d at %d, %v", n, uint64(ts), err)
 	}
 	must.Do(t, store.Close())
-	if _, _, err := table.Ingest(ctx, steps(nil, numbers(1))); !errors.Is(err, oribi.ErrClosed) {
-		t.Errorf("closed: %v", err)
-	}
+	must.Fail(t, must.Err2(table.Ingest(ctx, steps(nil, numbers(1)))), oribi.ErrClosed, "closed")
 	reader := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true}))(t)
 	defer reader.Close()
-	if _, _, err := numbersTable(t, reader, "numbers").Ingest(ctx,
-		steps(nil, numbers(1))); !errors.Is(err, oribi.ErrReadOnly) {
-		t.Errorf("read-only: %v", err)
-	}
+	must.Fail(t, must.Err2(numbersTable(t, reader, "numbers").Ingest(ctx,
+		steps(nil, numbers(1)))), oribi.ErrReadOnly, "read-only")
 }
 
 type typedRow struct {

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -74,11 +73,7 @@ func TestErrKeyExistsIsReturnedWhenTheRowIsVisible(t *testing.T) {
 		}()
 		synctest.Wait()
 		close(disk.gate)
-		if err := <-acknowledged; err != nil {
-			t.Error(err)
-		}
-		if err := <-refused; !errors.Is(err, oribi.ErrKeyExists) {
-			t.Errorf("a second insert: %v", err)
-		}
+		must.Do(t, <-acknowledged)
+		must.Fail(t, <-refused, oribi.ErrKeyExists, "a second insert")
 	})
 }

@@ -47,9 +47,8 @@ func TestRemovedLockFileAllowsNoSecondWriter(t *testing.T) {
 		cmd := exec.Command(program, "-test.run=^TestOpenInSecondProcess$", "-test.v")
 		cmd.Env = append(os.Environ(), openDir+"="+dir)
 		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "locked=true") {
-			t.Errorf("second process: %v\n%s", err, out)
-		}
+		must.Do(t, err)
+		must.Contain(t, string(out), "locked=true", "second process")
 		must.Fail(t, must.Err(oribi.Open(dir, &oribi.Options{Manual: true})), oribi.ErrLocked,
 			"second writer in this process")
 	}
@@ -86,20 +85,12 @@ func TestWriterWithoutItsLockFileCommitsNoMetadata(t *testing.T) {
 				}
 				b := store.NewBatch()
 				b.Insert(table, oribi.Row{"k": 10, "v": -10})
-				if _, err := b.Commit(context.Background()); !errors.Is(err, oribi.ErrPoisoned) {
-					t.Errorf("commit: %v, want ErrPoisoned", err)
-				}
-				if n := countNumbers(t, store); n != 10 {
-					t.Errorf("%d rows, want 10", n)
-				}
+				must.Fail(t, must.Err(b.Commit(context.Background())), oribi.ErrPoisoned, "commit")
+				must.Equal(t, countNumbers(t, store), 10, "rows")
 				store.Close()
 				store = must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true}))(t)
-				if n := countNumbers(t, store); n != 10 {
-					t.Errorf("%d rows after the next open, want 10", n)
-				}
-				if err := store.Close(); err != nil {
-					t.Error(err)
-				}
+				must.Equal(t, countNumbers(t, store), 10, "rows after the next open")
+				must.Do(t, store.Close())
 			})
 		})
 	}

@@ -106,7 +106,5 @@ func TestSegmentThatCannotBeRemovedIsAWarning(t *testing.T) {
 		t.Errorf("%d of %d segments are left, %v", segments(), before, err)
 	}
 	must.Do(t, s.Close())
-	if !bytes.Contains(log.Bytes(), []byte("removing log segments")) {
-		t.Errorf("logged %q", &log)
-	}
+	must.Equal(t, bytes.Contains(log.Bytes(), []byte("removing log segments")), true, "logged", &log)
 }

@@ -340,9 +340,7 @@ func TestStoreWorksAfterAPanicInALoop(t *testing.T) {
 			defer func() { panicked = recover() != nil }()
 			do()
 		}()
-		if !panicked {
-			t.Errorf("%s: no panic", name)
-		}
+		must.Equal(t, panicked, true, name, "no panic")
 	}
 	s.use()
 	s.end()

@@ -54,10 +54,6 @@ func TestSecondOpenerIsLockedOut(t *testing.T) {
 		open := func(readOnly bool) (*oribi.Store, error) {
 			return oribi.Open(dir, &oribi.Options{FS: fsys, ReadOnly: readOnly, Manual: true})
 		}
-		must := func(readOnly bool) *oribi.Store {
-			s := must.Get(open(readOnly))(t)
-			return s
-		}
 		refused := func(what string, readOnly bool, holder string) {
 			t.Helper()
 			s, err := open(readOnly)
@@ -70,24 +66,20 @@ func TestSecondOpenerIsLockedOut(t *testing.T) {
 		}
 		thisProcess := fmt.Sprintf("process %d has the store open for writing since 20", os.Getpid())
 		const readers = "readers have the store open"
-		writer := must(false)
+		writer := must.Get(open(false))(t)
 		table := numbersTable(t, writer, "numbers")
 		fillNumbers(t, writer, table, 0, 10)
 		refused("writer next to a writer", false, thisProcess)
 		refused("reader next to a writer", true, thisProcess)
-		if n := countNumbers(t, writer); n != 10 {
-			t.Errorf("the writer has %d rows", n)
-		}
+		must.Equal(t, countNumbers(t, writer), 10, "rows of the writer")
 		writer.Close()
-		first, second := must(true), must(true)
+		first, second := must.Get(open(true))(t), must.Get(open(true))(t)
 		refused("writer next to two readers", false, readers)
 		first.Close()
 		refused("writer next to one reader", false, readers)
-		if n := countNumbers(t, second); n != 10 {
-			t.Errorf("the second reader has %d rows", n)
-		}
+		must.Equal(t, countNumbers(t, second), 10, "rows of the second reader")
 		second.Close()
-		must(false).Close()
+		must.Get(open(false))(t).Close()
 	})
 }
 
@@ -170,40 +162,25 @@ func TestReaderOfCopyWithoutLockFile(t *testing.T) {
 		must.Do(t, store.Close())
 		must.Do(t, fsys.Remove(filepath.Join(dir, "LOCK")))
 		reader := must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, ReadOnly: true}))(t)
-		if n := countNumbers(t, reader); n != 10 {
-			t.Errorf("%d rows, want 10", n)
-		}
-		if _, err := fsys.Stat(filepath.Join(dir, "LOCK")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("LOCK: %v, want none", err)
-		}
-		if _, err := oribi.Open(dir, &oribi.Options{FS: fsys}); !errors.Is(err, oribi.ErrLocked) {
-			t.Errorf("writer next to the reader: %v, want ErrLocked", err)
-		}
-		if err := reader.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Equal(t, countNumbers(t, reader), 10, "rows")
+		must.Fail(t, must.Err(fsys.Stat(filepath.Join(dir, "LOCK"))), fs.ErrNotExist, "LOCK")
+		must.Fail(t, must.Err(oribi.Open(dir, &oribi.Options{FS: fsys})), oribi.ErrLocked,
+			"writer next to the reader")
+		must.Do(t, reader.Close())
 		store = must.Get(oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true}))(t)
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, store.Close())
 	})
 }
 
 func TestReadOnlyOpenCreatesNoStore(t *testing.T) {
 	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
 		for _, opts := range []*oribi.Options{{FS: fsys, ReadOnly: true}, {FS: fsys, ErrorIfMissing: true}} {
-			if _, err := oribi.Open(dir, opts); !errors.Is(err, oribi.ErrNotStore) {
-				t.Errorf("a missing directory: %v, want ErrNotStore", err)
-			}
-			if _, err := fsys.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the directory is there now: %v", err)
-			}
+			must.Fail(t, must.Err(oribi.Open(dir, opts)), oribi.ErrNotStore, "a missing directory")
+			must.Fail(t, must.Err(fsys.Stat(dir)), fs.ErrNotExist, "the directory is there now")
 		}
 		must.Do(t, fsys.Mkdir(dir))
 		for _, opts := range []*oribi.Options{{FS: fsys, ReadOnly: true}, {FS: fsys, ErrorIfMissing: true}} {
-			if _, err := oribi.Open(dir, opts); !errors.Is(err, oribi.ErrNotStore) {
-				t.Errorf("an empty directory: %v, want ErrNotStore", err)
-			}
+			must.Fail(t, must.Err(oribi.Open(dir, opts)), oribi.ErrNotStore, "an empty directory")
 			if names, err := fsys.List(dir); err != nil || len(names) > 0 {
 				t.Errorf("the directory contains %v, %v", names, err)
 			}

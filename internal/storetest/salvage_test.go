@@ -123,9 +123,7 @@ func TestSalvageWithoutMetadata(t *testing.T) {
 				must.Do(t, vfs.RemoveAll(image, gone))
 			}
 			got, losses := salvaged(t, image)
-			if len(losses) > 0 {
-				t.Errorf("lost: %+v", losses)
-			}
+			must.Equal(t, len(losses), 0, "lost", losses)
 			must.Do(t, sameAsOf(want, got, now.Timestamp-1, now.Timestamp-1000, mvcc.Max))
 		})
 	}

@@ -53,9 +53,7 @@ func TestDamagedFootersAndIndexesCostNothing(t *testing.T) {
 			flipByte(t, image, "/store/"+p.File, p.Offset)
 		}
 		got, losses := salvaged(t, image)
-		if len(losses) > 0 {
-			t.Errorf("%s: lost: %+v", what, losses)
-		}
+		must.Equal(t, len(losses), 0, what, "lost", losses)
 		must.Do(t, sameAsOf(want, got, times...), what)
 		got.Close()
 	}
@@ -78,9 +76,7 @@ func damagePlaces(t *testing.T, mem *vfs.Mem) (footers, roots []blockmanager.Blo
 	var ids []block.ID
 	eachRowSet(t, m, func(_ *meta.Table, set *rowset.Metadata) { ids = append(ids, set.Blocks(nil)...) })
 	for _, at := range m.BlockLocations() {
-		if !slices.Contains(ids, at.ID) {
-			t.Fatalf("no rowset has block %d", at.ID)
-		}
+		must.Equal(t, slices.Contains(ids, at.ID), true, "no rowset has block", at.ID)
 		src := must.Get(m.OpenBlock(at.ID))(t)
 		r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true})
 		if err == nil {
@@ -124,9 +120,7 @@ func TestVerifyReportsADamagedJournal(t *testing.T) {
 		table := must.Get(s.Table("numbers"))(t)
 		must.Do(t, table.Flush(context.Background()))
 	})
-	if len(found) > 0 {
-		t.Errorf("after a flush: %+v", found)
-	}
+	must.Equal(t, len(found), 0, "after a flush", found)
 }
 
 // A container ends within a column. The cells before its end are in the new store.

@@ -193,9 +193,7 @@ func TestSalvageAppliesTheLogToDamagedRedos(t *testing.T) {
 		flipByte(t, image, "/store/"+at.File, at.Offset-20)
 		flipByte(t, image, "/store/"+at.File, at.Offset-19)
 		out, _, losses := salvageSound(t, image)
-		if len(losses) > 0 {
-			t.Errorf("block %d: lost: %+v", at.ID, losses)
-		}
+		must.Equal(t, len(losses), 0, "block", at.ID, "lost", losses)
 		whole := must.Get(oribi.Open("/store", &oribi.Options{FS: want, ReadOnly: true}))(t)
 		must.Do(t, sameAsOf(whole, out, l.times...), "block", at.ID)
 		whole.Close()

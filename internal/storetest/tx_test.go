@@ -306,9 +306,8 @@ func TestCommittedTransactionsReadTheStateBeforeTheirCommit(t *testing.T) {
 	for _, o := range outcomes {
 		for _, r := range o.reads {
 			got, err := numbersOf(table.Scan(ctx, oribi.From(r.from), oribi.To(r.to), oribi.AsOf(o.ts-1)).Rows())
-			if err != nil || !maps.Equal(got, r.rows) {
-				t.Fatalf("transaction at %v read [%d, %d) as %v, it was %v, %v", o.ts, r.from, r.to, r.rows, got, err)
-			}
+			must.Do(t, err)
+			must.Equal(t, got, r.rows, "transaction at", o.ts, "read", r.from, r.to, "as", r.rows, "it was")
 		}
 	}
 	if len(outcomes) < 100 || conflicts == 0 {

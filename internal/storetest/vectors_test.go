@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -69,9 +68,7 @@ func TestMalformedVectorsAreErrors(t *testing.T) {
 		b.Vectors(oribi.OpInsert, table, vectors)
 		must.Fail(t, must.Err(b.Commit(t.Context())), oribi.ErrRow, name, "Vectors")
 		one := func(yield func([]*batch.Vector, error) bool) { yield(vectors, nil) }
-		if _, _, err := table.Ingest(t.Context(), one); !errors.Is(err, oribi.ErrRow) {
-			t.Errorf("%s: Ingest: %v, want ErrRow", name, err)
-		}
+		must.Fail(t, must.Err2(table.Ingest(t.Context(), one)), oribi.ErrRow, name, "Ingest")
 	}
 	must.Equal(t, must.Get(table.Count(t.Context()))(t), 0, "rows")
 }

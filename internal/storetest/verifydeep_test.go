@@ -407,9 +407,7 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 			}
 			got := must.Get(findings(t.Context(), store.VerifyDeep))(t)
 			if test.want == "" {
-				if len(got) > 0 {
-					t.Errorf("findings %+v, want none", got)
-				}
+				must.Equal(t, len(got), 0, "findings", got)
 				return
 			}
 			want := oribi.Finding{File: "meta", Block: uint64(id)}

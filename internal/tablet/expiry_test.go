@@ -105,9 +105,8 @@ func TestRewritesCatchUpWithDeletesOfDroppedRows(t *testing.T) {
 					written = true
 					w.upsertUntil(nil, 2)
 				}
-				if err := job(w); err != nil || !written {
-					t.Fatalf("%v, written %t", err, written)
-				}
+				must.Do(t, job(w))
+				must.Equal(t, written, true, "written")
 				must.Equal(t, rows, 4, "stored rows")
 				must.Equal(t, w.tab.LiveRows(), 3, "live rows")
 				w.checkFree()

@@ -253,9 +253,7 @@ func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 					t.Fatalf("error %v, want %v", err, test.want)
 				}
 				if name == "wait" && compact { // it fails in the flush, which has not begun
-					if len(w.events) > 0 {
-						t.Errorf("events %+v", w.events)
-					}
+					must.Equal(t, len(w.events), 0, "events", w.events)
 				} else if e := w.lastEvent(); e.Err == nil || test.want != nil &&
 					!errors.Is(e.Err, test.want) || fmt.Sprint(e.After) != stored {
 					t.Errorf("event %+v", e)

@@ -52,9 +52,7 @@ func TestByteStringsOfAScanStayValid(t *testing.T) {
 				if disk && k == n/2 {
 					want = fmt.Sprintf(`%d: 1 "on disk" 7`, k)
 				}
-				if !seen[want] {
-					t.Fatalf("disk=%t ordered=%t: no row %s", disk, ordered, want)
-				}
+				must.Equal(t, seen[want], true, "disk", disk, "ordered", ordered, "no row", want)
 			}
 		}
 	}
@@ -148,9 +146,7 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 				t.Fatalf("at %d, ordered %t, descending %t, [%x, %x), %q:\ngot  %v\nwant %v\nlayout %+v", at.At,
 					ordered, req.Descending, req.Lower, req.Upper, test, got, want, w.tab.Info())
 			}
-			if it.Next() {
-				t.Fatal("Next returned true after Close")
-			}
+			must.Equal(t, it.Next(), false, "Next returned true after Close")
 		}
 		for k := range pic {
 			trace := must.Get(explain(w.tab, w.key(k), latest))(t)

@@ -77,9 +77,7 @@ func TestHeadersWithAnyBitFlippedAreRefused(t *testing.T) {
 	eachFlip := func(b []byte, n int, refused func(b []byte) bool) {
 		for bit := range 8 * n {
 			b[bit/8] ^= 1 << (bit % 8)
-			if !refused(b) {
-				t.Errorf("bit %d of % x is not noticed", bit, b)
-			}
+			must.Equal(t, refused(b), true, "bit", bit, "of", b, "is not noticed")
 			b[bit/8] ^= 1 << (bit % 8)
 		}
 	}

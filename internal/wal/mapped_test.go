@@ -2,7 +2,6 @@ package wal
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -59,9 +58,7 @@ func TestCopiedFramesAreThoseThatAreWritten(t *testing.T) {
 	}
 	want, without := closed(noWindows)
 	got, with := closed(soonWindows)
-	if !maps.Equal(got, want) {
-		t.Error("the segments differ")
-	}
+	must.Equal(t, got, want, "the segments differ")
 	if n, all := with.Count(faultfs.Copy), without.Count(faultfs.Write); without.Count(faultfs.Map) > 0 ||
 		n < 30 || with.Count(faultfs.Map) > n || with.Count(faultfs.Write)+n > all+50 {
 		t.Errorf("%d copies, %d writes; %d without windows", n, with.Count(faultfs.Write), all)

@@ -30,7 +30,5 @@ func TestChangesDuringSetupAreNotCrashPoints(t *testing.T) {
 	if n := x.counted().Points; n == 0 {
 		t.Error("no crash point after watch")
 	}
-	if _, _, err := x.end(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, must.Err2(x.end()))
 }
