@@ -132,6 +132,21 @@ func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Snapshot, undo b
 // snapshot sees, or an undo that it does not. Source: tablet spec §8.2.
 func applies(ts mvcc.Timestamp, snap mvcc.Snapshot, undo bool) bool { return snap.Sees(ts) != undo }
 
+// AllDead reports whether all of the rowset's rows, of which there are so many, are deleted, and since
+// when. It reads no file.
+func (t *Tracker) AllDead(rows int64) (ts mvcc.Timestamp, ok bool) {
+	for _, f := range t.Redo {
+		rows -= f.stats.Deletes - f.stats.Reinserts
+	}
+	if t.Mem != nil && rows > 0 {
+		rows -= t.Mem.Deleted()
+	}
+	if rows != 0 {
+		return 0, false
+	}
+	return t.MaxTimestamp(), true
+}
+
 // MaxTimestamp returns the newest timestamp of all redos, or mvcc.Min if the rowset has no redos.
 // No change to the rows is newer.
 func (t *Tracker) MaxTimestamp() mvcc.Timestamp {

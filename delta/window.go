@@ -297,14 +297,24 @@ func (w *Window) imageColumn(id schema.ColumnID) int {
 }
 
 // ApplyDeletes clears the bits of rows that do not exist as of the snapshot; bit i of sel, which
-// has at least n bits, is row from+i. It sets no bit and does not change bits beyond the window.
-func (w *Window) ApplyDeletes(sel batch.Bitmap) {
+// has at least n bits, is row from+i. It sets no bit and does not change bits beyond the window. It
+// returns false if it has cleared none.
+func (w *Window) ApplyDeletes(sel batch.Bitmap) (any bool) {
 	if !w.deleted {
-		return
+		return false
 	}
 	for i, dead := range w.dead {
 		sel[i] &^= dead
 	}
+	return true
+}
+
+// DeadForGood reports whether rows that ApplyDeletes clears do not exist in any later snapshot
+// either: they were deleted, not inserted later, and no change in a file reinserts a row.
+func (w *Window) DeadForGood() bool {
+	return w.births == nil && !slices.ContainsFunc(w.files, func(f windowFile) bool {
+		return f.undo || f.file.stats.Reinserts > 0
+	})
 }
 
 // ApplyColumn overwrites the base cells in v, of rows [from, from+n), with the changes of the

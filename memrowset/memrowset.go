@@ -34,7 +34,7 @@
 // until the next insert. A scan every 10 ms makes random inserts 1.3 to 1.7 times slower; a snapshot
 // for each insert would make them 3 to 10 times slower.
 //
-// Scans pass over runs of deleted rows: see gap.
+// Scans pass over runs of deleted rows; see gap.
 //
 // Source: tablet spec §9, §13.4. Simpler than Kudu: a B-tree with a lock instead of one with
 // optimistic locking and version numbers; one set for all inserts, none for transactions; history

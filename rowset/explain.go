@@ -34,6 +34,14 @@ func (c *counting) outside(n int) {
 	}
 }
 
+// passed counts n rows that are known to be dead.
+func (c *counting) passed(n int) {
+	if c != nil {
+		c.Rows.File += int64(n)
+		c.Rows.Invisible += int64(n)
+	}
+}
+
 // visible counts a window of n rows, of which the snapshot sees those in sel.
 func (c *counting) visible(n int, sel batch.Bitmap) {
 	if c != nil {

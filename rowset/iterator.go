@@ -43,6 +43,7 @@ type Iterator struct {
 	end      batch.Ordinal
 	from     batch.Ordinal // the current window: n rows at from
 	n        int
+	run      deadRun // the last one, see noteDead
 
 	test    func(*batch.Predicate, batch.Bitmap) error // filterOne, if the request has a filter
 	err     error
@@ -166,7 +167,7 @@ func (it *Iterator) Next() bool {
 		it.rows, it.err = it.d.windowOf(it.columnsRead, it.deltas)
 		it.part = batch.Ordinal(it.req.FirstRows())
 	}
-	for it.err == nil && (it.next < it.end || it.takeMore()) {
+	for it.err == nil && (it.passDead() || it.takeMore()) {
 		if to, ok := it.looksAhead(); ok {
 			it.lookAhead(to)
 			continue
@@ -243,7 +244,9 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	for _, c := range it.used {
 		c.loaded, c.reversed = false, false
 	}
-	it.window.ApplyDeletes(sel)
+	if it.window.ApplyDeletes(sel) && it.span == nil && it.window.DeadForGood() {
+		it.noteDead(from, n, sel)
+	}
 	it.counting.visible(n, sel)
 	if !sel.Any() {
 		return false, nil

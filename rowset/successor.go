@@ -18,6 +18,7 @@ func (d *DiskRowSet) Successor(m *Metadata) (*DiskRowSet, error) {
 	n.encoder, n.rowFormat = d.encoder, d.rowFormat // cached base rows are identified by their format
 	n.directory.kept.Store(d.directory.kept.Load())
 	n.directory.damaged.Store(d.directory.damaged.Load())
+	n.dead.Store(d.dead.Load())
 	if mem := d.Tracker().Mem; mem != nil {
 		n.Adopt(mem)
 	}

@@ -33,7 +33,7 @@ type Layout struct {
 // RowCounts counts rows. File and Memory together are the sum of Invisible, Excluded and Selected.
 type RowCounts struct {
 	Outside   int64 // rows outside of the scan's range in rowsets that were opened
-	File      int64 // rows that were read from rowsets on disk
+	File      int64 // rows of rowsets on disk that were read, or passed over because they are known to be deleted
 	Memory    int64 // rows that were read from MemRowSets, without those that the snapshot does not see
 	Invisible int64 // rows that the snapshot does not see: deleted, or inserted later
 	Excluded  int64 // rows for which the filter is false

@@ -78,10 +78,10 @@ const smallBatch = 4
 func (m *MemIterator) Next() bool {
 	for {
 		keys, rows := m.it.Next(m.rows)
-		m.rows = scan.NextRows(m.rows)
 		if len(rows) == 0 {
-			return false
+			return false // at the end of a range of keys: the next batch is not larger
 		}
+		m.rows = scan.NextRows(m.rows)
 		n := len(rows)
 		sel := m.out.Selection.Resize(n)
 		sel.SetRange(0, n)

@@ -29,7 +29,9 @@ func AnyOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*MemIterator) s
 		chain = append(chain, func() (scan.Iterator, error) { return m, nil })
 	}
 	for _, d := range sets {
-		chain = append(chain, func() (scan.Iterator, error) { return OpenRowSet(d, r) })
+		if !d.Dead(r.Snapshot()) {
+			chain = append(chain, func() (scan.Iterator, error) { return OpenRowSet(d, r) })
+		}
 	}
 	if r.Descending() {
 		slices.Reverse(chain)
@@ -114,6 +116,10 @@ func (s *orderedScan) skip(n int) {
 // Open returns the iterator of the next range.
 func (s *orderedScan) Open() (scan.Iterator, error) {
 	group := s.next()
+	for len(group) > 0 && dead(group, s.r) {
+		s.skip(len(group))
+		group = s.next()
+	}
 	if s.atGap {
 		s.atGap = false
 		if end := s.before(group); end == nil || s.begins(end) {
@@ -131,14 +137,22 @@ func (s *orderedScan) Open() (scan.Iterator, error) {
 	if len(s.mems) > 0 {
 		inputs, s.atGap = s.memsUpTo(s.after(group)), true
 	}
-	parts := make([]scan.Part, len(group))
-	for i, d := range group {
+	parts := make([]scan.Part, 0, len(group))
+	for _, d := range group {
+		if d.Dead(s.r.Snapshot()) {
+			continue
+		}
 		m := d.Metadata()
-		parts[i] = scan.Part{First: m.MinKey, Last: m.MaxKey, Open: func() (scan.Iterator, error) {
+		parts = append(parts, scan.Part{First: m.MinKey, Last: m.MaxKey, Open: func() (scan.Iterator, error) {
 			return s.open(d, s.r)
-		}}
+		}})
 	}
 	return scan.Merge(s.r, inputs, parts...), nil
+}
+
+// dead reports whether it is known that no row of the rowsets is in the result.
+func dead(sets []*rowset.DiskRowSet, r *scan.Request) bool {
+	return !slices.ContainsFunc(sets, func(d *rowset.DiskRowSet) bool { return !d.Dead(r.Snapshot()) })
 }
 
 // before returns the end of the range before a group, exclusive or, in a descending scan, inclusive;

@@ -44,6 +44,9 @@ func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 		}
 	}
 	for _, d := range st.tree.Range(nil, o.Lower, o.Upper) {
+		if d.Dead(v.snap) {
+			continue
+		}
 		rows := batch.Ordinal(d.Metadata().Rows)
 		o := o
 		o.Share = scan.NewRowShare(rows, partRows, pause)

@@ -27,19 +27,20 @@ func newSetScan(r *scan.Request, sets []*rowset.DiskRowSet, st *tabletState) *se
 	return s
 }
 
-// Open opens the next rowset.
+// Open opens the next rowset that may have a row in the result.
 func (s *setScan) Open() (scan.Iterator, error) {
-	n := len(s.left)
-	if n == 0 {
-		return nil, nil
+	for n := len(s.left); n > 0; n = len(s.left) {
+		next := s.left[0]
+		if s.r.Descending() {
+			next, s.left = s.left[n-1], s.left[:n-1]
+		} else {
+			s.left = s.left[1:]
+		}
+		if !next.Dead(s.r.Snapshot()) {
+			return rowunion.OpenRowSet(next, s.r)
+		}
 	}
-	next := s.left[0]
-	if s.r.Descending() {
-		next, s.left = s.left[n-1], s.left[:n-1]
-	} else {
-		s.left = s.left[1:]
-	}
-	return rowunion.OpenRowSet(next, s.r)
+	return nil, nil
 }
 
 func (s *setScan) Close() error {
