@@ -190,6 +190,11 @@ func (w *Writer) AppendStored(c *StoredBlock) (taken bool, err error) {
 	if err := w.index(p, c.b.rows, c.end); err != nil {
 		return false, w.fail(err)
 	}
+	if w.onStrings != nil {
+		if err := w.reportStrings(p, c.payload, c.b.rows, c.b.rank); err != nil {
+			return false, w.fail(err)
+		}
+	}
 	w.first += int64(c.b.rows)
 	if c.b.codes != nil {
 		w.coded += int64(c.b.values.Len())

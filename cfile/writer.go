@@ -53,6 +53,9 @@ type Writer struct {
 	prevKey   []byte // value index: encoded last value of the cblock before
 	key, last []byte // memory of keys
 	err       error
+
+	onStrings func(*WrittenStrings) // see OnStrings
+	offsets   []uint32              // memory of reportStrings
 }
 
 // NewWriter starts a file at the sink's end by writing the header. Errors: ErrUnsupported for
@@ -294,6 +297,11 @@ func (w *Writer) finishBlock() error {
 	}
 	if err := w.index(p, w.rows, w.end); err != nil {
 		return err
+	}
+	if w.onStrings != nil {
+		if err := w.reportStrings(p, buf, w.rows, w.rank); err != nil {
+			return err
+		}
 	}
 	w.values.Reset()
 	w.first += int64(w.rows)

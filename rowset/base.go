@@ -267,7 +267,12 @@ func (w *BaseWriter) AppendRows(vectors []*batch.Vector) error {
 func (w *BaseWriter) append(vectors, all []*batch.Vector) error {
 	n := len(w.outputs)
 	if all != nil {
-		if err := createRowFile(w.creation, &w.rows); err != nil {
+		w.rows.w.setPageRows(all)
+		err := w.rows.w.settle()
+		if err == nil {
+			err = createRowFile(w.creation, &w.rows)
+		}
+		if err != nil {
 			return err
 		}
 		n++
@@ -284,31 +289,19 @@ func (w *BaseWriter) append(vectors, all []*batch.Vector) error {
 	})
 }
 
-// finishRowFile finishes the row file, if w writes one.
-func (w *BaseWriter) finishRowFile() error {
-	if w.rows.w == nil {
-		return nil
-	}
-	if err := w.rows.w.end(); err != nil {
-		return err
-	}
-	if err := createRowFile(w.creation, &w.rows); err != nil || w.rows.sink == nil {
-		return err
-	}
-	if err := w.rows.w.finish(); err != nil {
-		return err
-	}
-	return w.creation.Finish(w.rows.sink)
-}
-
 // Finish finishes all files. blocks[i] is the block of column cols[i]; bytes is the total size of
 // the blocks.
 func (w *BaseWriter) Finish() (blocks []ColumnBlock, bytes int64, err error) {
-	if err := w.finishRowFile(); err != nil {
-		return nil, 0, err
-	}
 	if err := onCPUs(len(w.outputs), func(i int) error { return w.outputs[i].w.Finish() }); err != nil {
 		return nil, 0, err
+	}
+	if err := finishRowFile(w.creation, &w.rows); err != nil {
+		return nil, 0, err
+	}
+	if w.rows.sink != nil {
+		if err := w.creation.Finish(w.rows.sink); err != nil {
+			return nil, 0, err
+		}
 	}
 	for i, p := range w.outputs {
 		if err := w.creation.Finish(p.sink); err != nil {

@@ -33,12 +33,13 @@ const trustFound = 32
 // thousands of keys and stays in the cache, while each row has another cblock in them. For the
 // opposite case, of lookups that find their keys, see usuallyFinds.
 //
-// The row file is asked only for base data, as Has promises. Then it is better than the key index,
-// which leads to further reads, one for each column. A damaged row file does not answer, so the key
-// index is last: it answers each lookup.
+// The row file is asked for base data, since the key index leads to further reads, one for each
+// column; and for the row alone if the cache is full, since a page is smaller than a cblock of the
+// key index. A damaged row file does not answer, so the key index is last: it answers each lookup.
 type lookup struct {
 	near *Near // of one of several keys; may be nil
 	base bool  // the caller wants the base data of the row, too
+	cols []int // the columns of the base data that the caller wants
 
 	// The answer, if the key is present.
 	row     batch.Ordinal
@@ -70,7 +71,7 @@ func (l *lookup) find(d *DiskRowSet, p bloom.Probe) (found bool, err error) {
 			return false, nil
 		}
 	}
-	stored := l.base && d.mayHaveRowFile()
+	stored := (l.base || d.prefersPages()) && d.mayHaveRowFile()
 	if dir == nil && cached == nil {
 		if excluded, err := d.excludes(p, stored); err != nil || excluded {
 			d.noteAbsent()
@@ -101,7 +102,7 @@ func (l *lookup) find(d *DiskRowSet, p bloom.Probe) (found bool, err error) {
 // answer instead: reading the cblock that has the row, if it exists, takes as long and decides.
 func (d *DiskRowSet) excludes(p bloom.Probe, stored bool) (bool, error) {
 	switch {
-	case !stored && d.usuallyFinds():
+	case d.usuallyFinds():
 		return false, nil
 	case stored && d.expectsDirectory():
 		if f := d.filter.val.Load(); f != nil {
@@ -117,15 +118,17 @@ func (d *DiskRowSet) excludes(p bloom.Probe, stored bool) (bool, error) {
 	return err == nil && !may, err
 }
 
+// prefersPages reports whether a lookup of a key alone asks the row file before the key index. A page
+// has 128 keys in a few kilobytes, a cblock of the key index has 32,768 in 83. While the cache has
+// room, the cblocks of the index stay there.
+func (d *DiskRowSet) prefersPages() bool { return d.opts.Cache != nil && d.opts.Cache.Full() }
+
 // inRowFile looks up the key in the row file, and keeps the row in the cache if the file has all of
 // it.
 func (l *lookup) inRowFile(d *DiskRowSet, f *rowFile, p bloom.Probe) (found bool, err error) {
 	l.asked = true
 	found, err = l.findStored(d, f, p)
-	if err == nil && !found {
-		d.noteAbsent()
-	}
-	return found, err
+	return found, d.noteFound(found, err)
 }
 
 // amongCandidates compares the keys of candidates, as long as their cells are in memory. Else the
@@ -168,6 +171,11 @@ func (d *DiskRowSet) hasKey(row batch.Ordinal, key []byte) (same, known bool, er
 // inKeyIndex looks up the key in the key index, and notes whether it is there for usuallyFinds.
 func (l *lookup) inKeyIndex(d *DiskRowSet, key []byte) (found bool, err error) {
 	found, err = l.seek(d, key)
+	return found, d.noteFound(found, err)
+}
+
+// noteFound notes whether a lookup found its key, unless err is an error, and returns err.
+func (d *DiskRowSet) noteFound(found bool, err error) error {
 	switch {
 	case err != nil:
 	case !found:
@@ -175,7 +183,7 @@ func (l *lookup) inKeyIndex(d *DiskRowSet, key []byte) (found bool, err error) {
 	case !d.usuallyFinds(): // later lookups write nothing that goroutines share
 		d.found.Add(1)
 	}
-	return found, err
+	return err
 }
 
 func (l *lookup) seek(d *DiskRowSet, key []byte) (found bool, err error) {
@@ -186,7 +194,7 @@ func (l *lookup) seek(d *DiskRowSet, key []byte) (found bool, err error) {
 
 // usuallyFinds reports whether the last lookups found their keys, like the lookups of a bulk upsert
 // of existing rows. Neither the bloom file nor a key directory saves time for such lookups, since
-// the key index is searched in any case.
+// the row file or the key index is searched in any case.
 func (d *DiskRowSet) usuallyFinds() bool { return d.found.Load() >= trustFound }
 
 // noteAbsent notes that a lookup did not find its key, which ends usuallyFinds.
@@ -196,8 +204,8 @@ func (d *DiskRowSet) noteAbsent() {
 	}
 }
 
-// Find looks up an encoded key and returns its row, which may be a ghost; see Live. It does not
-// read the row file. Errors: ErrCorrupt.
+// Find looks up an encoded key and returns its row, which may be a ghost; see Live.
+// Errors: ErrCorrupt.
 func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
 	var l lookup
 	if found, err = l.find(d, p); !found {

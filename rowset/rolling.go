@@ -65,9 +65,7 @@ func (r *RollingWriter) begin() (err error) {
 	if r.cur, err = newWriter(r.create, r.schema, r.nextID(), r.Dictionaries); err != nil {
 		return err
 	}
-	if r.RowFiles != schema.NoRowFile {
-		r.cur.AddRowFile(r.RowFiles)
-	}
+	r.cur.AddRowFile(r.RowFiles)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
@@ -50,11 +51,12 @@ const (
 	rowFileIndexBytes = 1 << 20 // of an index node: each index is one node, read at once
 )
 
-// A page has as many rows as have about pageBytes without packing, but at most mostPageRows. A
-// lookup reads and verifies the whole page, and 4 KiB take not much longer than 1 KiB.
+// A page has as many rows as have about pageBytes without packing, byte strings in their column's
+// file included, but at most mostPageRows. A lookup reads and verifies the whole page, and a piece of
+// such a column: 4 KiB take not much longer than 1 KiB.
 const (
 	mostPageRows = 128
-	pageBytes    = 8 << 10
+	pageBytes    = 12 << 10
 )
 
 // leastRowFile is the number of rows from which on schema.AutoRowFile writes a row file. The cblocks
@@ -134,19 +136,113 @@ type rowFileWriter struct {
 	pages    *rowpage.Builder
 	pageRows int // 0 before the first rows
 
-	file  *cfile.Writer // nil before create
-	early [][]byte      // cells of pages that wait for create
-	rows  int64         // in pages
+	file    *cfile.Writer // nil before create
+	early   [][]byte      // cells of pages that wait for create
+	rows    int64         // in pages
+	waiting []waitingPage // for the pieces of their byte strings
+	pieces  []pieces      // by column
 
 	// Of schema.AutoRowFile, the bytes of the columns that are in pages, with and without packing.
 	packed, plain int64
+	decided       bool // the file pays
 
 	rest      []*batch.Vector // rows that are not in a page yet; their byte strings are in heap
 	heap      []byte
 	separator []byte // of the first of them
 	lastKey   []byte
-	cell      []byte
 	vector    batch.Vector
+}
+
+// waitingPage is a page whose byte strings are not all in their files yet.
+type waitingPage struct {
+	cell  []byte // without pieces
+	first int64  // row
+	rows  int
+	far   []int // columns
+}
+
+// pieces are the pieces of byte strings of one column. A goroutine that writes the column adds to
+// them, between calls of settle.
+type pieces struct {
+	on    bool
+	list  []rowpage.Piece
+	rows  int64 // in the list, and in the pages before
+	plain int64 // of them, those whose byte strings are stored as they are
+	bytes int64 // of their byte strings
+}
+
+// follow makes pages refer to the byte strings of a column that they do not have, which are written
+// to file.
+func (w *rowFileWriter) follow(col int, file *cfile.Writer) {
+	p := &w.pieces[col]
+	p.on = true
+	w.pages.SetFar(col)
+	file.OnStrings(func(s *cfile.WrittenStrings) {
+		if p.on {
+			p.add(s, int64(w.pageRows))
+		}
+	})
+}
+
+// add adds the byte strings of a cblock, in a piece for each page.
+func (p *pieces) add(s *cfile.WrittenStrings, pageRows int64) {
+	for from := 0; from < s.Rows; {
+		to := int(min(int64(s.Rows), int64(from)+pageRows-(s.First+int64(from))%pageRows))
+		piece := rowpage.Piece{Rows: to - from, Offset: -1}
+		if offset, n, crc, ok := s.Piece(from, to); ok {
+			piece.Offset, piece.CRC = offset, crc
+			p.plain, p.bytes = p.plain+int64(to-from), p.bytes+n
+		}
+		p.list, from = append(p.list, piece), to
+		p.rows += int64(piece.Rows)
+	}
+}
+
+// settle writes the pages whose byte strings are all in their files. No column is written meanwhile.
+func (w *rowFileWriter) settle() error {
+	if w.mode == schema.NoRowFile {
+		for i := range w.pieces {
+			w.pieces[i] = pieces{}
+		}
+		w.waiting = nil
+		return nil
+	}
+	if w.file == nil && w.mode == schema.AutoRowFile && w.rows >= leastRowFile && !w.decided {
+		if w.decided = w.pays(); !w.decided {
+			w.mode, w.early = schema.NoRowFile, nil
+			return w.settle()
+		}
+	}
+	done := 0
+	for ; done < len(w.waiting) && w.complete(&w.waiting[done]); done++ {
+		if err := w.write(w.waiting[done].cell); err != nil {
+			return err
+		}
+	}
+	w.waiting = slices.Delete(w.waiting, 0, done)
+	return nil
+}
+
+// complete adds the pieces to a page, if all of them are known. It removes the pieces of its rows
+// from all columns.
+func (w *rowFileWriter) complete(p *waitingPage) bool {
+	for _, col := range p.far {
+		if w.pieces[col].rows < p.first+int64(p.rows) {
+			return false
+		}
+	}
+	for col := range w.pieces {
+		list, n, rows := w.pieces[col].list, 0, 0
+		for ; n < len(list) && rows < p.rows; n++ {
+			rows += list[n].Rows
+		}
+		if slices.Contains(p.far, col) {
+			p.cell = rowpage.AppendPieces(p.cell, list[:n])
+		}
+		w.pieces[col].list = slices.Delete(list, 0, n)
+	}
+	p.cell = rowpage.Finish(p.cell)
+	return true
 }
 
 // newRowFile begins a row file of a rowset with columns in the given blocks.
@@ -156,13 +252,14 @@ func newRowFile(s *schema.Schema, blocks []ColumnBlock, mode schema.RowFile) *ro
 	for i := range s.Columns {
 		w.rest = append(w.rest, &batch.Vector{Type: s.Columns[i].Type})
 	}
+	w.pieces = make([]pieces, len(s.Columns))
 	return w
 }
 
 // wanted reports whether create is to be called.
 func (w *rowFileWriter) wanted() bool {
 	return w.file == nil && w.mode != schema.NoRowFile && w.rows > 0 &&
-		(w.mode == schema.FullRowFile || w.rows >= leastRowFile || rowpage.Eager.Load())
+		(w.mode == schema.FullRowFile || w.decided || rowpage.Eager.Load())
 }
 
 // create begins the file.
@@ -185,19 +282,24 @@ func (w *rowFileWriter) create(sink block.Sink) error {
 	return nil
 }
 
-// write appends the cell of a page to the file.
+// write appends the cell of a page to the file, or keeps it until the file is created.
 func (w *rowFileWriter) write(cell []byte) error {
+	if w.file == nil {
+		w.early = append(w.early, cell)
+		return nil
+	}
 	w.vector.Reset(1)
 	w.vector.Bytes[0] = cell
 	return w.file.Append(&w.vector)
 }
 
-// end makes the last page. Then the file is created if it is wanted, and finished.
+// end makes the last page, after the columns are finished. Then the file is created if it is wanted,
+// and finished.
 func (w *rowFileWriter) end() error {
-	if w.mode == schema.NoRowFile {
-		return nil
+	if w.mode != schema.NoRowFile {
+		w.flush()
 	}
-	return w.flush()
+	return w.settle()
 }
 
 // finish writes the end of the file.
@@ -219,9 +321,6 @@ func (w *rowFileWriter) append(keys [][]byte, vectors []*batch.Vector) error {
 			return err
 		}
 	}
-	if w.pageRows == 0 {
-		w.setPageRows(vectors)
-	}
 	for from := 0; from < len(keys); {
 		held := w.rest[0].Len
 		if held == 0 {
@@ -229,14 +328,10 @@ func (w *rowFileWriter) append(keys [][]byte, vectors []*batch.Vector) error {
 		}
 		to := min(from+w.pageRows-held, len(keys))
 		w.lastKey = append(w.lastKey[:0], keys[to-1]...)
-		var err error
 		if to-from == w.pageRows {
-			err = w.page(vectors, from, to)
+			w.page(vectors, from, to)
 		} else if w.hold(vectors, from, to); held+to-from == w.pageRows {
-			err = w.flush()
-		}
-		if err != nil {
-			return err
+			w.flush()
 		}
 		from = to
 	}
@@ -252,22 +347,26 @@ func separator(last, key []byte) []byte {
 	return key[:min(n+1, len(key))]
 }
 
-// setPageRows decides how many rows a page has, by the first rows.
+// setPageRows decides how many rows a page has, by the first rows. It is called before append.
 func (w *rowFileWriter) setPageRows(vectors []*batch.Vector) {
+	if w.pageRows > 0 || w.mode == schema.NoRowFile {
+		return
+	}
 	n := min(vectors[0].Len, mostPageRows)
-	size := int(w.plainBytes(vectors, 0, n))
+	size := int(w.plainBytes(vectors, 0, n, true))
 	w.pageRows = mostPageRows
 	for w.pageRows > 1 && size*w.pageRows > pageBytes*n {
 		w.pageRows /= 2
 	}
 }
 
-// plainBytes returns the bytes of rows [from, to) without packing, of columns that may be in pages.
-func (w *rowFileWriter) plainBytes(vectors []*batch.Vector, from, to int) (n int64) {
+// plainBytes returns the bytes of rows [from, to) without packing: of the columns that may be in
+// pages, and if far is true, of the columns to whose byte strings pages refer.
+func (w *rowFileWriter) plainBytes(vectors []*batch.Vector, from, to int, far bool) (n int64) {
 	for i, v := range vectors {
 		if width := v.Type.Width(); width > 0 {
 			n += int64(width * (to - from))
-		} else if w.pages.Wants(i) {
+		} else if w.pages.Has(i) || far && w.pages.Wants(i) {
 			for k := from; k < to; k++ {
 				n += int64(min(len(v.Cell(k)), rowpage.MaxString))
 			}
@@ -292,10 +391,10 @@ func (w *rowFileWriter) hold(vectors []*batch.Vector, from, to int) {
 			case !w.pages.Wants(i):
 				rest.Bytes[k] = []byte{}
 			default:
-				start := len(w.heap)
-				if i >= w.schema.Keys {
-					cell = cell[:min(len(cell), rowpage.MaxString+1)] // too long for a page, too
+				if i >= w.schema.Keys && len(cell) > rowpage.MaxString {
+					continue // too long for a page, so only the length is used
 				}
+				start := len(w.heap)
 				w.heap = append(w.heap, cell...)
 				rest.Bytes[k] = w.heap[start:len(w.heap):len(w.heap)]
 			}
@@ -304,50 +403,44 @@ func (w *rowFileWriter) hold(vectors []*batch.Vector, from, to int) {
 }
 
 // flush makes a page of the rows that are held.
-func (w *rowFileWriter) flush() error {
+func (w *rowFileWriter) flush() {
 	n := w.rest[0].Len
 	if n == 0 {
-		return nil
+		return
 	}
-	if err := w.page(w.rest, 0, n); err != nil {
-		return err
-	}
+	w.page(w.rest, 0, n)
 	for _, v := range w.rest {
 		v.Reset(0)
 	}
 	w.heap = w.heap[:0]
-	return nil
 }
 
 // page adds a page.
-func (w *rowFileWriter) page(vectors []*batch.Vector, from, to int) error {
-	w.cell = cfile.AppendKeyed(w.cell[:0], w.separator, nil)
-	before := len(w.cell)
-	w.cell = w.pages.Append(w.cell, vectors, from, to)
+func (w *rowFileWriter) page(vectors []*batch.Vector, from, to int) {
+	cell := cfile.AppendKeyed(nil, w.separator, nil)
+	before := len(cell)
+	cell = w.pages.Append(cell, vectors, from, to)
+	w.waiting = append(w.waiting, waitingPage{cell: cell, first: w.rows, rows: to - from,
+		far: slices.Clone(w.pages.Pieces())})
 	w.rows += int64(to - from)
-	if w.file != nil {
-		return w.write(w.cell)
+	if w.file == nil && w.mode == schema.AutoRowFile {
+		w.packed += int64(len(cell) - before)
+		w.plain += w.plainBytes(vectors, from, to, false)
 	}
-	w.early = append(w.early, append([]byte(nil), w.cell...))
-	if w.mode == schema.AutoRowFile {
-		w.packed += int64(len(w.cell) - before)
-		w.plain += w.plainBytes(vectors, from, to)
-		if w.rows >= leastRowFile && !w.pays() {
-			w.mode, w.early = schema.NoRowFile, nil
-		}
-	}
-	return nil
 }
 
 // pays reports whether the file is worth its bytes.
 func (w *rowFileWriter) pays() bool {
-	in := 0
+	in, plain := 0, w.plain
 	for i := range w.schema.Columns {
-		if w.pages.Wants(i) {
+		switch p := &w.pieces[i]; {
+		case w.pages.Has(i):
 			in++
+		case 2*p.plain >= p.rows && p.rows > 0:
+			in, plain = in+1, plain+p.bytes
 		}
 	}
-	return 2*in >= len(w.schema.Columns) && 2*w.packed <= w.plain || rowpage.Eager.Load()
+	return 2*in >= len(w.schema.Columns) && 2*w.packed <= plain || rowpage.Eager.Load()
 }
 
 // check returns an error for a vector that the writer of a column refuses too.

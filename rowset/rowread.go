@@ -93,6 +93,7 @@ type rowScratch struct {
 	page  storedPage
 	bytes []byte
 	key   []byte
+	far   []byte // byte strings that are not in the page
 	cells [][]byte
 }
 
@@ -265,7 +266,7 @@ func (d *DiskRowSet) StoredCells(row batch.Ordinal) (cells [][]byte, has []bool,
 	if err := f.parse(&s.page, number, key, value, d.Metadata().Rows); err != nil {
 		return nil, nil, err
 	}
-	image, missing, err := d.imageOf(f, s, int(row%batch.Ordinal(f.pageRows)), nil)
+	image, missing, err := d.imageOf(f, s, int(row%batch.Ordinal(f.pageRows)), nil, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -323,7 +324,7 @@ func (l *lookup) findStored(d *DiskRowSet, f *rowFile, p bloom.Probe) (found boo
 		if !l.base {
 			return nil
 		}
-		all, missing, err := d.imageOf(f, s, i, p.Key)
+		all, missing, err := d.imageOf(f, s, i, p.Key, l.cols)
 		if err != nil {
 			return fmt.Errorf("rowset %d: row %d of the row file: %w", d.Metadata().ID, l.row, err)
 		}
@@ -386,10 +387,12 @@ func (d *DiskRowSet) pageKey(f *rowFile, s *rowScratch, row int) (key []byte, er
 }
 
 // imageOf returns key and the image of a row of a page in the format of the rowset's schema, in one
-// allocation. The image has zeros or empty byte strings in missing columns; missing is nil if there
-// are none.
-func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte) (all []byte, missing []bool, err error) {
-	s.cells, s.bytes = s.cells[:0], slices.Grow(s.bytes[:0], 16*len(d.columns))
+// allocation. Byte strings of columns cols that are not in the page are read from their columns if
+// the page says where they are. Otherwise the image has empty byte strings in these
+// columns, which are missing; missing is nil if there are none.
+func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte,
+	cols []int) (all []byte, missing []bool, err error) {
+	s.cells, s.bytes, s.far = s.cells[:0], slices.Grow(s.bytes[:0], 16*len(d.columns)), s.far[:0]
 	size := len(key)
 	for col := range d.columns {
 		c := &d.Schema.Columns[col]
@@ -398,10 +401,18 @@ func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte) (al
 		case at < 0:
 			cell = c.ReadDefault
 		case !s.page.has(at):
-			if missing == nil {
-				missing = make([]bool, len(d.columns))
+			known := false
+			if slices.Contains(cols, col) {
+				if cell, known, err = d.farCell(s, col, at, row); err != nil {
+					return nil, nil, err
+				}
 			}
-			missing[col], cell = true, zeroCell[:c.Type.Width()]
+			if !known {
+				if missing == nil {
+					missing = make([]bool, len(d.columns))
+				}
+				missing[col], cell = true, []byte{}
+			}
 		default:
 			if s.bytes, cell, err = s.page.cell(s.bytes, at, row); err != nil {
 				return nil, nil, err
@@ -422,7 +433,30 @@ func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte) (al
 	return d.rowFormat.AppendRow(all, s.cells), missing, nil
 }
 
-var zeroCell [16]byte
+// farCell reads a byte string of column col, the column at of the row file, that is not in a page. ok
+// is false if the page does not say where it is. If the byte string cannot be read there, the file
+// of the column, or the row file, is damaged; a read of the column tells which.
+func (d *DiskRowSet) farCell(s *rowScratch, col, at, row int) (cell []byte, ok bool, err error) {
+	if s.page.IsNull(at, row) {
+		return nil, d.Schema.Columns[col].Nullable, nil
+	}
+	piece, size, from, to, ok, err := s.page.Far(at, row)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	file, err := d.File(col)
+	if err != nil || file == nil {
+		return nil, false, nil
+	}
+	start := len(s.far)
+	s.far = slices.Grow(s.far, size)
+	b, err := file.ReadPiece(s.far[start:start:cap(s.far)], piece.Offset, size, piece.CRC)
+	if err != nil {
+		return nil, false, nil
+	}
+	s.far = s.far[:start+size]
+	return b[from:to:to], true, nil
+}
 
 // CheckRowFile verifies the row file, unless the rowset has none, and compares each of its rows
 // with the columns. It does not report damage of the columns, which CheckFiles finds.
@@ -507,12 +541,22 @@ func (c *rowComparison) row(row batch.Ordinal, k int, at []byte) (err error) {
 	same := k > 0 || bytes.Compare(at, c.keys[i]) <= 0
 	for col, v := range c.vectors {
 		from := c.f.column(col)
-		if from < 0 || !s.page.has(from) {
+		if from < 0 {
 			continue
 		}
 		var cell []byte
-		if s.bytes, cell, err = s.page.cell(s.bytes[:0], from, k); err != nil {
+		known := s.page.has(from)
+		if known {
+			s.bytes, cell, err = s.page.cell(s.bytes[:0], from, k)
+		} else {
+			s.far = s.far[:0]
+			cell, known, err = d.farCell(s, col, from, k)
+		}
+		if err != nil {
 			return fmt.Errorf("rowset %d: row %d of the row file: %w", d.Metadata().ID, row, err)
+		}
+		if !known {
+			continue
 		}
 		want := v.Cell(i)
 		same = same && (cell == nil) == (want == nil) && bytes.Equal(cell, want)

@@ -460,7 +460,7 @@ func (d *DiskRowSet) Get(
 func (d *DiskRowSet) GetNear(
 	p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte, near *Near,
 ) (cells [][]byte, found bool, err error) {
-	l := lookup{near: near, base: true}
+	l := lookup{near: near, base: true, cols: cols}
 	if found, err = l.find(d, p); err != nil || !found {
 		return dst, false, err
 	}
@@ -477,8 +477,8 @@ func (d *DiskRowSet) GetNear(
 	return cells, true, nil
 }
 
-// Has reports whether there is a row with an encoded key, as of a snapshot. It reads only
-// the columns of the key, and no row file.
+// Has reports whether there is a row with an encoded key, as of a snapshot. It reads only the columns
+// of the key, or pages of the row file.
 func (d *DiskRowSet) Has(p bloom.Probe, snap mvcc.Snapshot) (bool, error) {
 	row, found, err := d.Find(p)
 	if err != nil || !found {

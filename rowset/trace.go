@@ -117,7 +117,7 @@ func (d *DiskRowSet) Explain(
 
 // explain is Get of a copy.
 func (d *DiskRowSet) explain(p bloom.Probe, snap mvcc.Snapshot, cols []int, step *TraceStep) ([][]byte, error) {
-	l := lookup{base: true}
+	l := lookup{base: true, cols: cols}
 	found, err := l.find(d, p)
 	step.Found, step.Filter = found, l.asked || found
 	if err != nil || !found {

@@ -116,15 +116,51 @@ func newWriter(c Creation, s *schema.Schema, id uint64, words *Dictionaries) (*W
 
 // AddRowFile makes w also write a row file, as the mode says. It is called before the first Append.
 func (w *Writer) AddRowFile(mode schema.RowFile) {
+	if mode == schema.NoRowFile {
+		return
+	}
 	w.rows.w = newRowFile(w.schema, w.row.Columns, mode)
+	for i := w.schema.Keys; i < len(w.columns); i++ {
+		if t := w.schema.Columns[i].Type; t.Variable() && t != schema.Array {
+			w.rows.w.follow(i, w.columns[i].w)
+		}
+	}
 }
 
-// createRowFile creates the row file if it is time.
-func (w *Writer) createRowFile() (err error) {
-	if err = createRowFile(w.creation, &w.rows); err == nil && w.rows.sink != nil {
-		w.row.RowFile = w.rows.sink.ID()
+// createRowFile creates the row file if it is time. rows are about to be appended.
+func (w *Writer) createRowFile(rows *change.Rows) error {
+	if !w.NeedsCells() {
+		return nil
+	}
+	w.rows.w.setPageRows(rows.Batch.Columns)
+	err := w.rows.w.settle()
+	if err == nil {
+		err = createRowFile(w.creation, &w.rows)
 	}
 	return err
+}
+
+// finishRowFile finishes the row file, if w writes one, after the columns.
+func (w *Writer) finishRowFile() error {
+	if err := finishRowFile(w.creation, &w.rows); err != nil || w.rows.sink == nil {
+		return err
+	}
+	w.row.RowFile = w.rows.sink.ID()
+	return nil
+}
+
+// finishRowFile finishes a row file, and creates it before if it is time, unless w is nil.
+func finishRowFile(c Creation, o *output[*rowFileWriter]) error {
+	if o.w == nil {
+		return nil
+	}
+	if err := o.w.end(); err != nil {
+		return err
+	}
+	if err := createRowFile(c, o); err != nil || o.sink == nil {
+		return err
+	}
+	return o.w.finish()
 }
 
 // createRowFile creates the block of a row file if it is time, unless w is nil.
@@ -206,7 +242,7 @@ func (w *Writer) append(rows *change.Rows, stored *StoredRows, undos []change.De
 	if err := w.createDeltas(undos, rows.Redo); err != nil {
 		return err
 	}
-	if err := w.createRowFile(); err != nil {
+	if err := w.createRowFile(rows); err != nil {
 		return err
 	}
 	err := w.parts.run(func(i int) error {
@@ -284,10 +320,7 @@ func (w *Writer) finishPart(i int) (err error) {
 		}
 		return err
 	case rowFilePart:
-		if w.rows.sink != nil {
-			err = w.rows.w.finish()
-		}
-		return err
+		return nil // see finishRowFile
 	case directoryPart:
 		w.buildDirectory()
 		return nil
@@ -405,20 +438,15 @@ func (w *Writer) Finish() (*Metadata, error) {
 		return nil, errors.New("rowset: finished without rows")
 	}
 	w.row.MaxKey = bytes.Clone(w.lastKey)
-	if w.rows.w != nil {
-		if err := w.rows.w.end(); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.createRowFile(); err != nil {
-		return nil, err
-	}
 	bounds := w.index.w
 	if w.schema.SingleKey() {
 		bounds = w.columns[0].w
 	}
 	addBounds(bounds, &w.row)
 	if err := w.parts.run(w.finishPart); err != nil {
+		return nil, err
+	}
+	if err := w.finishRowFile(); err != nil {
 		return nil, err
 	}
 	sinks := w.sinks()

@@ -8,7 +8,7 @@ const (
 	// AutoRowFile lets each rowset decide. It has a row file if it has 16,384 rows or more, and if
 	// half of its columns pack into at most half of their bytes: numbers, times, and byte strings with
 	// few distinct values. The row file has those columns, in about a quarter of the bytes that the
-	// columns take.
+	// columns take. It says where other byte strings are in their columns, if these do not compress.
 	AutoRowFile RowFile = iota
 	// NoRowFile is for tables that are only scanned.
 	NoRowFile

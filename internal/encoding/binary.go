@@ -64,6 +64,24 @@ func parsePlainBinary(payload []byte, limit int, memory *[]uint32) (Block, error
 	return &binaryBlock{ordinal: batch.Ordinal(ord), payload: payload, offsets: offsets}, nil
 }
 
+// PlainOffsets returns the offsets of the values of a payload of byte strings, and of their end, in
+// payload[at:]; ok is false if the payload does not have the values back to back. memory is
+// Params.Offsets.
+func PlainOffsets(payload []byte, e schema.Encoding, memory *[]uint32) (at int, offsets []uint32, ok bool) {
+	switch {
+	case e == schema.Plain:
+	case e == schema.Dictionary && len(payload) >= dictModeLen && binary.LittleEndian.Uint32(payload) == modePlain:
+		at = dictModeLen
+	default:
+		return 0, nil, false
+	}
+	b, err := parsePlainBinary(payload[at:], 0, memory)
+	if err != nil {
+		return 0, nil, false
+	}
+	return at, b.(*binaryBlock).offsets, true
+}
+
 // offsetGroups iterates over the offsets of a payload, four at a time, and checks that they do not
 // descend.
 type offsetGroups struct {

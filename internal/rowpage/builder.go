@@ -23,6 +23,8 @@ type Builder struct {
 	tables []map[string]uint32 // numbers of words; nil for other columns, and when the words became too many
 	bytes  int                 // of all words
 
+	far      []bool   // by column: see SetFar
+	pieces   []int    // see Pieces
 	decimals []byte   // by column of doubles: the decimals of the last page
 	numbers  []uint64 // memory
 }
@@ -34,7 +36,7 @@ func NewBuilder(f *Format, all bool, keys int) *Builder {
 	n := len(f.columns)
 	b := &Builder{format: f, all: make([]bool, n), long: make([]bool, n), words: make(Words, n),
 		tables:   make([]map[string]uint32, n),
-		decimals: make([]byte, n)}
+		decimals: make([]byte, n), far: make([]bool, n)}
 	for i := range f.columns {
 		b.all[i], b.long[i] = all || i < keys, i < keys
 		if c := &f.columns[i]; c.width == 0 && i >= keys && c.typ != schema.Array {
@@ -44,18 +46,54 @@ func NewBuilder(f *Format, all bool, keys int) *Builder {
 	return b
 }
 
+// SetFar makes pages refer to the byte strings of a column that are neither words nor in the pages,
+// instead of leaving them out.
+func (b *Builder) SetFar(col int) { b.far[col] = true }
+
+// Pieces returns the columns of the last page for which AppendPieces is to be called, in order.
+func (b *Builder) Pieces() []int { return b.pieces }
+
+// Piece says where the byte strings of consecutive rows are.
+type Piece struct {
+	Rows   int
+	Offset int64  // in the column's file; −1 if they are not stored as they are
+	CRC    uint32 // CRC-32C
+}
+
+// AppendPieces appends the pieces of a column to a page. There are at most 255, and they have the
+// bytes of all rows.
+func AppendPieces(page []byte, pieces []Piece) []byte {
+	page = append(page, byte(len(pieces)))
+	for _, p := range pieces {
+		page = binary.LittleEndian.AppendUint16(page, uint16(p.Rows))
+		page = binary.LittleEndian.AppendUint64(page, uint64(p.Offset))
+		page = binary.LittleEndian.AppendUint32(page, p.CRC)
+	}
+	return page
+}
+
+// Finish appends the end of a page, after the pieces.
+func Finish(page []byte) []byte { return append(page, make([]byte, slackBytes)...) }
+
 // Words returns the words of all pages so far.
 func (b *Builder) Words() Words { return b.words }
 
-// Wants reports whether Append uses the byte strings of a column at all.
-func (b *Builder) Wants(col int) bool {
+// Has reports whether pages have the cells of a column, unless its byte strings are too long.
+func (b *Builder) Has(col int) bool {
 	return b.format.columns[col].width != 0 || b.all[col] || b.tables[col] != nil
 }
 
-// Append appends a page of rows [from, to) of vectors to dst. There is a vector for each column of
+// Wants reports whether Append uses the byte strings of a column at all.
+func (b *Builder) Wants(col int) bool {
+	return b.Has(col) || b.far[col]
+}
+
+// Append appends a page of rows [from, to) of vectors to dst, without its end: AppendPieces for each
+// of Pieces, then Finish. There is a vector for each column of
 // the format, in its order; arrays are byte strings. There are at most MaxRows rows, and at least
 // one.
 func (b *Builder) Append(dst []byte, vectors []*batch.Vector, from, to int) []byte {
+	b.pieces = b.pieces[:0]
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(to-from))
 	for i, v := range vectors {
 		c := &b.format.columns[i]
@@ -68,7 +106,7 @@ func (b *Builder) Append(dst []byte, vectors []*batch.Vector, from, to int) []by
 			dst = b.appendStrings(dst, i, v, from, to)
 		}
 	}
-	return append(dst, make([]byte, slackBytes)...)
+	return dst
 }
 
 // appendHead appends the head of a column and its presence. The numbers follow.
@@ -253,7 +291,7 @@ func (b *Builder) appendStrings(dst []byte, col int, v *batch.Vector, from, to i
 	if b.toWords(col, v, from, to) {
 		return b.appendNumbers(dst, kindWord, v, from, to)
 	}
-	if !b.all[col] {
+	if !b.all[col] && !b.far[col] {
 		return append(dst, kindOut)
 	}
 	least, most, end := math.MaxInt, 0, 0
@@ -261,11 +299,17 @@ func (b *Builder) appendStrings(dst []byte, col int, v *batch.Vector, from, to i
 		n := len(v.Cell(i))
 		least, most, end = min(least, n), max(most, n), end+n
 	}
-	if most > MaxString && !b.long[col] {
+	kind := byte(kindString)
+	switch {
+	case b.all[col] && (most <= MaxString || b.long[col]):
+	case b.far[col] && end < maxFar:
+		kind = kindFar
+		b.pieces = append(b.pieces, col)
+	default:
 		return append(dst, kindOut)
 	}
 	width := bits.Len64(uint64(end - least*(to-from)))
-	dst = appendHead(dst, kindString, width, uint64(least), v, from, to)
+	dst = appendHead(dst, kind, width, uint64(least), v, from, to)
 	b.numbers = b.numbers[:0]
 	end = 0
 	for i := from; i < to; i++ {
@@ -273,11 +317,14 @@ func (b *Builder) appendStrings(dst []byte, col int, v *batch.Vector, from, to i
 		b.numbers = append(b.numbers, uint64(end-least*(i-from+1)))
 	}
 	dst = appendBits(dst, b.numbers, uint(width))
-	for i := from; i < to; i++ {
+	for i := from; i < to && kind == kindString; i++ {
 		dst = append(dst, v.Cell(i)...)
 	}
 	return dst
 }
+
+// maxFar bounds the byte strings of a column of kind 6: a read of one of them reads the piece.
+const maxFar = 256 << 10
 
 // toWords sets numbers to the numbers of the words of a column. It returns false for a column with
 // too many of them.

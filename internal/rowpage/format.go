@@ -23,6 +23,7 @@ const MaxString = 4 << 10
 //	offset  width  field    meaning
 //	0       2      rows     n, 1 to 4096, little-endian
 //	2       …      columns  in the order of the format
+//	…       …      pieces   of the columns of kind 6, in their order
 //	…       8      zeros    so that the last bits can be read as a word
 //
 // A column:
@@ -45,6 +46,16 @@ const MaxString = 4 << 10
 //	3       word      word base + x of the column's words
 //	4       string    bytes of the heap that end at base·(i+1) + x, and begin where those of row i−1 end
 //	5       raw       the bytes [16i, 16i+16) of the heap; zeros for NULL
+//	6       far       as kind 4, but the bytes are in pieces of the column's file
+//
+// The pieces of a column:
+//
+//	width   field     meaning
+//	1       count     of pieces
+//	14 each pieces
+//	+0  2   rows      whose bytes are in the piece, back to back
+//	+2  8   offset    of the bytes in the file; all ones: they are not stored as they are
+//	+10 4   crc       CRC-32C of the bytes
 //
 // The rows (INT32 7, STRING "a" left out) and (9, "b" left out):
 // 02 00 01 02 07 00 00 00 00 00 00 00 08 00 00 00 00 00 00 00 00 00
@@ -55,11 +66,13 @@ const (
 	kindWord    = 3 // file format: never change
 	kindString  = 4 // file format: never change
 	kindRaw     = 5 // file format: never change
+	kindFar     = 6 // file format: never change
 
 	hasNulls = 128 // file format: never change
 
 	headBytes  = 2  // file format: never change
 	slackBytes = 8  // file format: never change
+	pieceBytes = 14 // file format: never change
 	maxDecimal = 15 // file format: never change
 )
 

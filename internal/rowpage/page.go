@@ -27,6 +27,7 @@ type view struct {
 	bits     []byte // the numbers, and at least 8 further bytes
 	heap     []byte
 	words    [][]byte
+	pieces   []byte // of kind 6
 }
 
 // Parse makes p the page in b, a page of a file with the given words. It checks that all numbers
@@ -51,6 +52,15 @@ func (f *Format) Parse(p *Page, b []byte, words Words) error {
 			p.columns[i].words = words[i]
 		}
 		at += n
+	}
+	for i := range p.columns {
+		if v := &p.columns[i]; v.kind == kindFar {
+			n := v.parsePieces(p.rows, b[at:end])
+			if n < 0 {
+				return fault.Corruptf("row page: pieces of column %d at byte %d of %d", i, at, len(b))
+			}
+			at += n
+		}
 	}
 	if at != end {
 		return fault.Corruptf("row page: %d bytes after the last column", end-at)
@@ -105,15 +115,21 @@ func (v *view) parse(c *column, rows int, b []byte, size int) int {
 	switch v.kind {
 	case kindRaw:
 		heap = rows * c.width
-	case kindString:
-		if v.base > uint64(size) {
+	case kindString, kindFar:
+		limit := uint64(size)
+		if v.kind == kindFar {
+			limit = maxFar
+		}
+		if v.base > limit || v.width > 40 {
 			return -1
 		}
 		end := v.base*uint64(rows) + v.number(rows-1) // below 2^64: base and rows are small
-		if v.width > 40 || end > uint64(size) {
+		if end > limit {
 			return -1
 		}
-		heap = int(end)
+		if v.kind == kindString {
+			heap = int(end)
+		}
 	}
 	if size-at < heap {
 		return -1
@@ -134,7 +150,26 @@ func (v *view) fits(c *column) bool {
 	case kindRaw:
 		return c.width > 8
 	}
-	return (v.kind == kindWord || v.kind == kindString) && c.width == 0
+	return (v.kind == kindWord || v.kind == kindString || v.kind == kindFar) && c.width == 0
+}
+
+// parsePieces parses the pieces at the beginning of b and returns their size; −1 for malformed ones.
+func (v *view) parsePieces(rows int, b []byte) int {
+	if len(b) < 1 {
+		return -1
+	}
+	n := 1 + pieceBytes*int(b[0])
+	if n > len(b) {
+		return -1
+	}
+	v.pieces = b[1:n]
+	for p := v.pieces; len(p) > 0; p = p[pieceBytes:] {
+		rows -= int(binary.LittleEndian.Uint16(p))
+	}
+	if rows != 0 {
+		return -1
+	}
+	return n
 }
 
 // number returns number i.
@@ -156,7 +191,48 @@ func (v *view) isNull(i int) bool { return v.present != nil && v.present[i>>3]>>
 func (p *Page) Rows() int { return p.rows }
 
 // Has reports whether the page has the cells of a column. Other columns are read elsewhere.
-func (p *Page) Has(col int) bool { return p.columns[col].kind != kindOut }
+func (p *Page) Has(col int) bool {
+	k := p.columns[col].kind
+	return k != kindOut && k != kindFar
+}
+
+// Far returns where the byte string of a row is, for a column that the page does not have: bytes
+// [from, to) of the piece with size bytes at an offset of the column's file. ok is false if the page
+// does not know, or if the cell is NULL. Errors: ErrCorrupt.
+func (p *Page) Far(col, row int) (piece Piece, size, from, to int, ok bool, err error) {
+	v := &p.columns[col]
+	if v.kind != kindFar || v.isNull(row) {
+		return piece, 0, 0, 0, false, nil
+	}
+	first := 0
+	for b := v.pieces; len(b) > 0; b = b[pieceBytes:] {
+		piece.Rows = int(binary.LittleEndian.Uint16(b))
+		if row >= first+piece.Rows {
+			first += piece.Rows
+			continue
+		}
+		piece.Offset, piece.CRC = int64(binary.LittleEndian.Uint64(b[2:])), binary.LittleEndian.Uint32(b[10:])
+		break
+	}
+	begin, end := v.end(first-1), v.end(first+piece.Rows-1)
+	low, high := v.end(row-1), v.end(row)
+	if begin > low || low > high || high > end || end-begin > maxFar {
+		return piece, 0, 0, 0, false, fault.Corruptf("row page: column %d: byte string [%d, %d) of [%d, %d)", col, low,
+			high, begin, end)
+	}
+	return piece, int(end - begin), int(low - begin), int(high - begin), piece.Offset >= 0, nil
+}
+
+// IsNull reports whether a cell is known to be NULL, also one of a column that the page does not have.
+func (p *Page) IsNull(col, row int) bool { return p.columns[col].isNull(row) }
+
+// end returns the end of the byte string of a row, 0 for row −1.
+func (v *view) end(row int) uint64 {
+	if row < 0 {
+		return 0
+	}
+	return v.base*uint64(row+1) + v.number(row)
+}
 
 // Cell returns a cell of a column that the page has, nil for NULL. A cell of fixed width is appended
 // to dst; it aliases the result dst. A byte string aliases the page or a word. Errors: ErrCorrupt.
@@ -205,11 +281,7 @@ func (p *Page) str(v *view, col, row int) ([]byte, error) {
 		}
 		return nil, fault.Corruptf("row page: column %d: a word after the last of %d", col, len(v.words))
 	}
-	from := uint64(0)
-	if row > 0 {
-		from = v.base*uint64(row) + v.number(row-1)
-	}
-	to := v.base*uint64(row+1) + v.number(row)
+	from, to := v.end(row-1), v.end(row)
 	if from > to || to > uint64(len(v.heap)) {
 		return nil, fault.Corruptf("row page: column %d: byte string [%d, %d) of a heap of %d bytes", col, from, to,
 			len(v.heap))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/must"
@@ -29,7 +30,7 @@ func TestWorkedExamples(t *testing.T) {
 	b := NewBuilder(f, false, 1)
 	b.tables[1] = nil // as after many words
 	want := unhex("02 00 01 02 07 00 00 00 00 00 00 00 08 00 00 00 00 00 00 00 00 00")
-	if got := b.Append(nil, []*batch.Vector{numbers, texts}, 0, 2); !bytes.Equal(got, want) {
+	if got := Finish(b.Append(nil, []*batch.Vector{numbers, texts}, 0, 2)); !bytes.Equal(got, want) {
 		t.Errorf("page % x, want % x", got, want)
 	}
 	words := Words{nil, nil, {[]byte("a"), []byte("bc")}}
@@ -92,11 +93,21 @@ func TestRoundTrip(t *testing.T) {
 		columns, vectors := randomVectors(r, n)
 		f := NewFormat(columns)
 		b := NewBuilder(f, r.IntN(2) == 0, r.IntN(len(columns)+1))
+		for i := range columns {
+			if r.IntN(2) == 0 {
+				b.SetFar(i)
+			}
+		}
 		var pages [][]byte
 		var first []int
+		var far farBytes
 		for from := 0; from < n; {
 			to := min(n, from+1+r.IntN(130))
-			pages, first = append(pages, b.Append(nil, vectors, from, to)), append(first, from)
+			page := b.Append(nil, vectors, from, to)
+			for _, col := range b.Pieces() {
+				page = AppendPieces(page, far.pieces(r, vectors[col], from, to))
+			}
+			pages, first = append(pages, Finish(page)), append(first, from)
 			from = to
 		}
 		words := must.Get(ParseWords(b.Words().Append(nil), len(columns)))(t)
@@ -105,8 +116,11 @@ func TestRoundTrip(t *testing.T) {
 			must.Do(t, f.Parse(&p, page, words))
 			for col, v := range vectors {
 				if !p.Has(col) {
-					if b.Wants(col) {
+					if b.Wants(col) && p.columns[col].kind != kindFar {
 						t.Fatalf("column %d of %s is not in the page", col, columns[col].Type)
+					}
+					for i := range p.Rows() {
+						far.check(t, &p, col, i, v.Cell(first[k]+i))
 					}
 					continue
 				}
@@ -125,6 +139,41 @@ func TestRoundTrip(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// farBytes are the files of columns, in one.
+type farBytes []byte
+
+// pieces adds the byte strings of rows [from, to), in some pieces, of which some are not stored.
+func (f *farBytes) pieces(r *rand.Rand, v *batch.Vector, from, to int) (list []Piece) {
+	for from < to {
+		end := from + 1 + r.IntN(to-from)
+		p := Piece{Rows: end - from, Offset: int64(len(*f))}
+		for i := from; i < end; i++ {
+			*f = append(*f, v.Cell(i)...)
+		}
+		if p.CRC = coding.CRC32C((*f)[p.Offset:]); r.IntN(5) == 0 {
+			p.Offset = -1
+		}
+		list, from = append(list, p), end
+	}
+	return list
+}
+
+// check compares a cell of a column that the page does not have.
+func (f *farBytes) check(t *testing.T, p *Page, col, row int, want []byte) {
+	t.Helper()
+	piece, size, from, to, ok, err := p.Far(col, row)
+	if err != nil || ok && want == nil || p.IsNull(col, row) && want != nil {
+		t.Fatalf("column %d, row %d: %v, %t, want %x", col, row, err, ok, want)
+	}
+	if !ok {
+		return
+	}
+	b := (*f)[piece.Offset:][:size]
+	if coding.CRC32C(b) != piece.CRC || !bytes.Equal(b[from:to], want) {
+		t.Fatalf("column %d, row %d: bytes [%d, %d) of %x, want %x", col, row, from, to, b, want)
 	}
 }
 
@@ -151,6 +200,11 @@ func readAll(f *Format, page []byte, words Words) error {
 	}
 	for col := range f.columns {
 		if !p.Has(col) {
+			for i := range p.Rows() {
+				if _, _, _, _, _, err := p.Far(col, i); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		v := batch.NewVector(f.columns[col].typ, p.Rows())
@@ -173,8 +227,17 @@ func TestDamage(t *testing.T) {
 	for range 200 {
 		columns, vectors := randomVectors(r, 40)
 		f := NewFormat(columns)
-		b := NewBuilder(f, true, 0)
+		b := NewBuilder(f, r.IntN(2) == 0, 0)
+		for i := range columns {
+			if r.IntN(2) == 0 {
+				b.SetFar(i)
+			}
+		}
 		page := b.Append(nil, vectors, 0, 40)
+		for range b.Pieces() {
+			page = AppendPieces(page, []Piece{{Rows: 13}, {Rows: 27, Offset: 100}})
+		}
+		page = Finish(page)
 		words := b.Words().Append(nil)
 		for range 40 {
 			damaged, list := bytes.Clone(page), bytes.Clone(words)
@@ -210,7 +273,7 @@ func FuzzParse(f *testing.F) {
 		for i := range columns {
 			kinds[i] = byte(columns[i].Type)
 		}
-		f.Add(kinds, b.Append(nil, vectors, 0, 20), b.Words().Append(nil))
+		f.Add(kinds, Finish(b.Append(nil, vectors, 0, 20)), b.Words().Append(nil))
 	}
 	fuzztest.Run(f, func(t *testing.T, kinds, page, words []byte) {
 		var columns []schema.Column
