@@ -51,12 +51,13 @@ const (
 	rowFileIndexBytes = 1 << 20 // of an index node: each index is one node, read at once
 )
 
-// A page has as many rows as have about pageBytes without packing, byte strings in their column's
-// file included, but at most mostPageRows. A lookup reads and verifies the whole page, and a piece of
-// such a column: 4 KiB take not much longer than 1 KiB.
+// A page has as many rows as have about pageBytes, if numbers pack into a quarter, and including the
+// byte strings to which the page refers, but at most mostPageRows. A lookup reads and verifies the
+// whole page and a piece of each column of byte strings: 4 KiB take not much longer than 1 KiB.
 const (
-	mostPageRows = 128
-	pageBytes    = 12 << 10
+	mostPageRows  = 128
+	pageBytes     = 8 << 10
+	packedNumbers = 4
 )
 
 // leastRowFile is the number of rows from which on schema.AutoRowFile writes a row file. The cblocks
@@ -176,7 +177,7 @@ type pieces struct {
 func (w *rowFileWriter) follow(col int, file *cfile.Writer) {
 	p := &w.pieces[col]
 	p.on = true
-	w.pages.SetFar(col)
+	w.pages.SetFar(col, true)
 	file.OnStrings(func(s *cfile.WrittenStrings) {
 		if p.on {
 			p.add(s, int64(w.pageRows))
@@ -211,6 +212,11 @@ func (w *rowFileWriter) settle() error {
 		if w.decided = w.pays(); !w.decided {
 			w.mode, w.early = schema.NoRowFile, nil
 			return w.settle()
+		}
+	}
+	for col := range w.pieces {
+		if p := &w.pieces[col]; p.rows >= leastRowFile && 2*p.plain < p.rows {
+			w.pages.SetFar(col, false) // its byte strings compress
 		}
 	}
 	done := 0
@@ -353,7 +359,8 @@ func (w *rowFileWriter) setPageRows(vectors []*batch.Vector) {
 		return
 	}
 	n := min(vectors[0].Len, mostPageRows)
-	size := int(w.plainBytes(vectors, 0, n, true))
+	numbers, strings := w.plainBytes(vectors, 0, n, true)
+	size := int(numbers/packedNumbers + strings)
 	w.pageRows = mostPageRows
 	for w.pageRows > 1 && size*w.pageRows > pageBytes*n {
 		w.pageRows /= 2
@@ -362,17 +369,17 @@ func (w *rowFileWriter) setPageRows(vectors []*batch.Vector) {
 
 // plainBytes returns the bytes of rows [from, to) without packing: of the columns that may be in
 // pages, and if far is true, of the columns to whose byte strings pages refer.
-func (w *rowFileWriter) plainBytes(vectors []*batch.Vector, from, to int, far bool) (n int64) {
+func (w *rowFileWriter) plainBytes(vectors []*batch.Vector, from, to int, far bool) (numbers, strings int64) {
 	for i, v := range vectors {
 		if width := v.Type.Width(); width > 0 {
-			n += int64(width * (to - from))
+			numbers += int64(width * (to - from))
 		} else if w.pages.Has(i) || far && w.pages.Wants(i) {
 			for k := from; k < to; k++ {
-				n += int64(min(len(v.Cell(k)), rowpage.MaxString))
+				strings += int64(min(len(v.Cell(k)), rowpage.MaxString))
 			}
 		}
 	}
-	return n
+	return numbers, strings
 }
 
 // hold copies rows, which are fewer than a page has.
@@ -425,7 +432,8 @@ func (w *rowFileWriter) page(vectors []*batch.Vector, from, to int) {
 	w.rows += int64(to - from)
 	if w.file == nil && w.mode == schema.AutoRowFile {
 		w.packed += int64(len(cell) - before)
-		w.plain += w.plainBytes(vectors, from, to, false)
+		numbers, strings := w.plainBytes(vectors, from, to, false)
+		w.plain += numbers + strings
 	}
 }
 

@@ -1,7 +1,9 @@
 package rowpage
 
 import (
+	"bytes"
 	"encoding/binary"
+	"hash/maphash"
 	"math"
 	"math/bits"
 	"sync/atomic"
@@ -20,8 +22,8 @@ type Builder struct {
 	all    []bool // by column: byte strings that have no word are in the page
 	long   []bool // by column: also those of more than MaxString bytes
 	words  Words
-	tables []map[string]uint32 // numbers of words; nil for other columns, and when the words became too many
-	bytes  int                 // of all words
+	tables []*wordTable // of words; nil for other columns, and when the words became too many
+	bytes  int          // of all words
 
 	far      []bool   // by column: see SetFar
 	pieces   []int    // see Pieces
@@ -35,20 +37,20 @@ type Builder struct {
 func NewBuilder(f *Format, all bool, keys int) *Builder {
 	n := len(f.columns)
 	b := &Builder{format: f, all: make([]bool, n), long: make([]bool, n), words: make(Words, n),
-		tables:   make([]map[string]uint32, n),
+		tables:   make([]*wordTable, n),
 		decimals: make([]byte, n), far: make([]bool, n)}
 	for i := range f.columns {
 		b.all[i], b.long[i] = all || i < keys, i < keys
 		if c := &f.columns[i]; c.width == 0 && i >= keys && c.typ != schema.Array {
-			b.tables[i] = map[string]uint32{}
+			b.tables[i] = new(wordTable)
 		}
 	}
 	return b
 }
 
-// SetFar makes pages refer to the byte strings of a column that are neither words nor in the pages,
-// instead of leaving them out.
-func (b *Builder) SetFar(col int) { b.far[col] = true }
+// SetFar decides whether pages refer to the byte strings of a column that are neither words nor in
+// the pages. Without SetFar they leave them out.
+func (b *Builder) SetFar(col int, far bool) { b.far[col] = far }
 
 // Pieces returns the columns of the last page for which AppendPieces is to be called, in order.
 func (b *Builder) Pieces() []int { return b.pieces }
@@ -110,8 +112,7 @@ func (b *Builder) Append(dst []byte, vectors []*batch.Vector, from, to int) []by
 }
 
 // appendHead appends the head of a column and its presence. The numbers follow.
-func appendHead(dst []byte, kind byte, width int, base uint64, v *batch.Vector, from, to int) []byte {
-	nulls := v.Present != nil && v.Present.CountRange(from, to) < to-from
+func appendHead(dst []byte, kind byte, width int, base uint64, v *batch.Vector, nulls bool, from, to int) []byte {
 	if nulls {
 		kind |= hasNulls
 	}
@@ -137,31 +138,39 @@ func appendPresence(dst []byte, v *batch.Vector, from, to int) []byte {
 
 // appendNumbers appends a column of numbers, which are those of the cells that are not NULL.
 func (b *Builder) appendNumbers(dst []byte, kind byte, v *batch.Vector, from, to int) []byte {
-	low, high, any := int64(math.MaxInt64), int64(math.MinInt64), false
-	for i, x := range b.numbers {
-		if !v.IsNull(from + i) {
-			low, high, any = min(low, int64(x)), max(high, int64(x)), true
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+	nulls := v.Present != nil && v.Present.CountRange(from, to) < to-from
+	if nulls {
+		for i, x := range b.numbers {
+			if v.Present.Get(from + i) {
+				low, high = min(low, int64(x)), max(high, int64(x))
+			}
 		}
-	}
-	if !any {
-		low, high = 0, 0
+		if low > high {
+			low, high = 0, 0
+		}
+		for i := range b.numbers {
+			if !v.Present.Get(from + i) {
+				b.numbers[i] = uint64(low)
+			}
+		}
+	} else {
+		for _, x := range b.numbers {
+			low, high = min(low, int64(x)), max(high, int64(x))
+		}
 	}
 	width := bits.Len64(uint64(high) - uint64(low))
-	for i := range b.numbers {
-		if b.numbers[i] -= uint64(low); v.IsNull(from + i) {
-			b.numbers[i] = 0
-		}
-	}
-	return appendBits(appendHead(dst, kind, width, uint64(low), v, from, to), b.numbers, uint(width))
+	return appendBits(appendHead(dst, kind, width, uint64(low), v, nulls, from, to), b.numbers, uint64(low), uint(width))
 }
 
-// appendBits appends the lowest width bits of each number.
-func appendBits(dst []byte, numbers []uint64, width uint) []byte {
+// appendBits appends the lowest width bits of each number less low.
+func appendBits(dst []byte, numbers []uint64, low uint64, width uint) []byte {
 	if width == 0 {
 		return dst
 	}
 	word, n := uint64(0), uint(0)
 	for _, x := range numbers {
+		x -= low
 		word |= x << n
 		if n += width; n >= 64 {
 			dst = binary.LittleEndian.AppendUint64(dst, word)
@@ -309,14 +318,15 @@ func (b *Builder) appendStrings(dst []byte, col int, v *batch.Vector, from, to i
 		return append(dst, kindOut)
 	}
 	width := bits.Len64(uint64(end - least*(to-from)))
-	dst = appendHead(dst, kind, width, uint64(least), v, from, to)
+	nulls := v.Present != nil && v.Present.CountRange(from, to) < to-from
+	dst = appendHead(dst, kind, width, uint64(least), v, nulls, from, to)
 	b.numbers = b.numbers[:0]
 	end = 0
 	for i := from; i < to; i++ {
 		end += len(v.Cell(i))
 		b.numbers = append(b.numbers, uint64(end-least*(i-from+1)))
 	}
-	dst = appendBits(dst, b.numbers, uint(width))
+	dst = appendBits(dst, b.numbers, 0, uint(width))
 	for i := from; i < to && kind == kindString; i++ {
 		dst = append(dst, v.Cell(i)...)
 	}
@@ -333,26 +343,85 @@ func (b *Builder) toWords(col int, v *batch.Vector, from, to int) bool {
 	if table == nil {
 		return false
 	}
+	if table.dict != v.Dict {
+		table.dict, table.codes = v.Dict, nil
+		if v.Dict != nil {
+			table.codes = make([]uint16, len(v.Dict.Words))
+		}
+	}
 	b.numbers = b.numbers[:0]
 	for i := from; i < to; i++ {
-		cell := v.Cell(i)
-		n, ok := table[string(cell)]
+		n := uint32(0)
 		switch {
 		case v.IsNull(i):
-			n = 0
-		case ok:
-		case len(cell) > maxWord || b.bytes+len(cell)+wordCost > maxWordBytes:
-			b.tables[col] = nil
-			return false
+		case v.Dict == nil || table.codes[v.Codes[i]] == 0:
+			var ok bool
+			if n, ok = b.word(table, col, v.Cell(i)); !ok {
+				b.tables[col] = nil
+				return false
+			}
+			if v.Dict != nil {
+				table.codes[v.Codes[i]] = uint16(n + 1)
+			}
 		default:
-			n = uint32(len(table))
-			table[string(cell)] = n
-			b.words[col] = append(b.words[col], append([]byte{}, cell...))
-			b.bytes += len(cell) + wordCost
+			n = uint32(table.codes[v.Codes[i]] - 1)
 		}
 		b.numbers = append(b.numbers, uint64(n))
 	}
 	return true
+}
+
+// word returns the number of a word of a column, which it adds if it is a new one. ok is false if
+// the file would have too many words.
+func (b *Builder) word(table *wordTable, col int, cell []byte) (n uint32, ok bool) {
+	hash := maphash.Bytes(seed, cell)
+	if n, ok = table.find(b.words[col], cell, hash); ok {
+		return n, true
+	}
+	if len(cell) > maxWord || b.bytes+len(cell)+wordCost > maxWordBytes {
+		return 0, false
+	}
+	n = uint32(len(b.words[col]))
+	b.words[col] = append(b.words[col], append([]byte{}, cell...))
+	b.bytes += len(cell) + wordCost
+	table.add(n, hash)
+	return n, true
+}
+
+var seed = maphash.MakeSeed()
+
+// wordTable finds the words of a column.
+type wordTable struct {
+	// slots is a hash table with open addressing, of numbers of words plus 1. A file has at most a
+	// third as many words.
+	slots [2048]uint16
+
+	// The last vector in dictionary form had dict. codes has, by code, the number of the word plus 1,
+	// or 0 for a code that did not occur.
+	dict  *batch.Dictionary
+	codes []uint16
+}
+
+// find returns the number of a word among words.
+func (t *wordTable) find(words [][]byte, word []byte, hash uint64) (n uint32, ok bool) {
+	for slot := hash; ; slot++ {
+		k := t.slots[slot%uint64(len(t.slots))]
+		if k == 0 {
+			return 0, false
+		}
+		if bytes.Equal(words[k-1], word) {
+			return uint32(k - 1), true
+		}
+	}
+}
+
+// add adds word n, which is not in the table.
+func (t *wordTable) add(n uint32, hash uint64) {
+	slot := hash
+	for t.slots[slot%uint64(len(t.slots))] != 0 {
+		slot++
+	}
+	t.slots[slot%uint64(len(t.slots))] = uint16(n + 1)
 }
 
 // wordCost is about the memory of a word apart from its bytes.

@@ -95,7 +95,7 @@ func TestRoundTrip(t *testing.T) {
 		b := NewBuilder(f, r.IntN(2) == 0, r.IntN(len(columns)+1))
 		for i := range columns {
 			if r.IntN(2) == 0 {
-				b.SetFar(i)
+				b.SetFar(i, true)
 			}
 		}
 		var pages [][]byte
@@ -230,7 +230,7 @@ func TestDamage(t *testing.T) {
 		b := NewBuilder(f, r.IntN(2) == 0, 0)
 		for i := range columns {
 			if r.IntN(2) == 0 {
-				b.SetFar(i)
+				b.SetFar(i, true)
 			}
 		}
 		page := b.Append(nil, vectors, 0, 40)
@@ -287,24 +287,39 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// BenchmarkAppend packs rows like those of TPC-H's lineitem.
 func BenchmarkAppend(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var columns []schema.Column
 	var vectors []*batch.Vector
-	for i := range 8 {
-		t := []schema.Type{schema.Int64, schema.Int32, schema.Double, schema.Timestamp}[i%4]
+	add := func(t schema.Type, cell func(i int) []byte) {
 		v := batch.NewVector(t, 4096)
-		for k := range 4096 {
-			var cell [8]byte
-			binary.LittleEndian.PutUint64(cell[:], uint64(k)*1000+r.Uint64N(900))
-			if t == schema.Double {
-				binary.LittleEndian.PutUint64(cell[:], math.Float64bits(float64(r.IntN(1e6))/100))
+		for i := range v.Len {
+			c := cell(i)
+			if w := t.Width(); w > 0 {
+				c = c[:w]
 			}
-			v.SetCell(k, cell[:t.Width()])
+			v.SetCell(i, c)
 		}
 		columns, vectors = append(columns, schema.Column{Type: t}), append(vectors, v)
 	}
-	builder := NewBuilder(NewFormat(columns), false, 1)
+	number := func(x uint64) []byte { return binary.LittleEndian.AppendUint64(nil, x) }
+	add(schema.Int64, func(i int) []byte { return number(uint64(i / 4)) })
+	add(schema.Int32, func(i int) []byte { return number(uint64(i % 4)) })
+	for _, most := range []uint64{200000, 10000, 5000, 10000000, 11, 9} {
+		add(schema.Int64, func(int) []byte { return number(r.Uint64N(most)) })
+	}
+	for range 3 {
+		add(schema.Date, func(int) []byte { return number(8000 + r.Uint64N(2500)) })
+	}
+	add(schema.Double, func(int) []byte { return number(math.Float64bits(float64(r.IntN(1e6)) / 100)) })
+	for _, most := range []int{3, 2, 4, 7} {
+		add(schema.String, func(int) []byte { return []byte("DELIVER IN PERSON " + string(rune('A'+r.IntN(most)))) })
+	}
+	add(schema.String, func(int) []byte { return bytes.Repeat([]byte("comment "), 2+r.IntN(3)) })
+	builder := NewBuilder(NewFormat(columns), false, 2)
+	builder.tables[len(columns)-1] = nil
+	builder.SetFar(len(columns)-1, true)
 	var page []byte
 	for i := 0; b.Loop(); i++ {
 		page = builder.Append(page[:0], vectors, i%32*128, i%32*128+128)
