@@ -22,8 +22,7 @@ import (
 // foreignFile returns a file of testdata/foreign, which foreign.py has made with pyarrow.
 func foreignFile(t *testing.T, name string) []byte {
 	t.Helper()
-	data := must.Get(os.ReadFile(filepath.Join("testdata", "foreign", name)))(t)
-	return data
+	return must.Get(os.ReadFile(filepath.Join("testdata", "foreign", name)))(t)
 }
 
 // foreignRows returns rows as lines of JSON, as foreign.py prints them.

@@ -24,8 +24,7 @@ import (
 func sparkFile(t *testing.T, days []int32, keys ...string) []byte {
 	t.Helper()
 	node := func(name string, of pq.LogicalType, physical parquet.Type) pq.Node {
-		n := must.Get(pq.NewPrimitiveNodeLogical(name, parquet.Repetitions.Optional, of, physical, 0, -1))(t)
-		return n
+		return must.Get(pq.NewPrimitiveNodeLogical(name, parquet.Repetitions.Optional, of, physical, 0, -1))(t)
 	}
 	fields := pq.FieldList{node("d", pq.DateLogicalType{}, parquet.Types.Int32),
 		node("t", pq.NewTimestampLogicalType(true, pq.TimeUnitMicros), parquet.Types.Int64),

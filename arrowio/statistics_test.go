@@ -53,8 +53,7 @@ func parquetRows(t *testing.T, data []byte, o ReadOptions) []string {
 
 func openedParquet(t *testing.T, data []byte) *File {
 	t.Helper()
-	f := must.Get(OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{}))(t)
-	return f
+	return must.Get(OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{}))(t)
 }
 
 // fileRows returns rows of a file.

@@ -46,20 +46,18 @@ func write(t testing.TB, o Options, keys [][]byte) []byte {
 // open opens a file as block 1, with or without a cache.
 func open(t testing.TB, data []byte, c *cache.Cache) *Reader {
 	t.Helper()
-	r := must.Get(Open(&block.Memory{Number: 1, Bytes: data}, cfile.ReaderOptions{Cache: c}))(t)
-	return r
+	return must.Get(Open(&block.Memory{Number: 1, Bytes: data}, cfile.ReaderOptions{Cache: c}))(t)
 }
 
 func ask(t testing.TB, r *Reader, key []byte) bool {
 	t.Helper()
-	got := must.Get(r.MayContain(MakeProbe(key)))(t)
-	return got
+	return must.Get(r.MayContain(MakeProbe(key)))(t)
 }
 
 func TestFileExample(t *testing.T) {
 	keys := [][]byte{[]byte("alpha"), []byte("beta"), []byte("gamma")}
 	data := write(t, Options{BlockBytes: 16, FalsePositiveRate: 0.1}, keys)
-	must.Equal(t, data, fromHex(t, example))
+	must.Equal(t, data, must.Hex(t, example))
 	r := open(t, data, nil)
 	for _, key := range keys {
 		if !ask(t, r, key) {
@@ -75,7 +73,7 @@ func TestFileExample(t *testing.T) {
 
 func TestDumpExample(t *testing.T) {
 	var got bytes.Buffer
-	must.Do(t, Dump(&got, fromHex(t, example)))
+	must.Do(t, Dump(&got, must.Hex(t, example)))
 	golden := filepath.Join("testdata", "example.dump")
 	if os.Getenv("ORIBI_REWRITE") != "" {
 		must.Do(t, os.WriteFile(golden, got.Bytes(), 0o644))
@@ -351,8 +349,7 @@ func TestExcludesReadsNoFilter(t *testing.T) {
 	keys := randomKeys(r, 400)
 	data := write(t, Options{KeysPerBlock: 50}, keys)
 	excludes := func(reader *Reader, key []byte) bool {
-		got := must.Get(reader.Excludes(MakeProbe(key)))(t)
-		return got
+		return must.Get(reader.Excludes(MakeProbe(key)))(t)
 	}
 	c := cache.New(1 << 20)
 	reader, uncached := open(t, data, c), open(t, data, nil)

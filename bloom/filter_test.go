@@ -3,9 +3,7 @@ package bloom
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"strings"
 	"testing"
 
 	oracle "github.com/bits-and-blooms/bloom/v3"
@@ -15,12 +13,6 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
-
-func fromHex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(strings.ReplaceAll(s, "|", "")), "")))(t)
-	return b
-}
 
 func TestSizingMatchesKudu(t *testing.T) {
 	for _, c := range []struct {
@@ -79,7 +71,7 @@ func TestSizingRefusesInvalidOptions(t *testing.T) {
 
 // The example in the format table of filter.go.
 func TestFilterExample(t *testing.T) {
-	want := fromHex(t, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
+	want := must.Hex(t, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
 	got := must.Get(appendHeader(nil, 3))(t)
 	f := filter{hashes: 3, bitmap: make([]byte, 16)}
 	for _, key := range []string{"alpha", "beta", "gamma"} {
@@ -117,7 +109,7 @@ func TestParseFilterRefusesGarbage(t *testing.T) {
 		"absurdly many":     "03 00 00 00 08 b3 08 ff",
 		"two billion of 32": "06 00 00 00 08 ff ff ff ff 07 ff",
 	} {
-		if f, err := parseFilter(fromHex(t, s)); !errors.Is(err, fault.ErrCorrupt) {
+		if f, err := parseFilter(must.Hex(t, s)); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: %+v, %v", name, f, err)
 		}
 	}
@@ -126,7 +118,7 @@ func TestParseFilterRefusesGarbage(t *testing.T) {
 		"unknown field":    "04 00 00 00 08 03 10 01 ff",
 		"longer than need": "03 00 00 00 08 83 00 ff",
 	} {
-		must.Do(t, must.Err(parseFilter(fromHex(t, s))), name)
+		must.Do(t, must.Err(parseFilter(must.Hex(t, s))), name)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // key to look up. The lookup must give an answer or one of the two expected errors, the same answer
 // if repeated, and no panic.
 func FuzzFile(f *testing.F) {
-	good := fromHex(f, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
+	good := must.Hex(f, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
 	f.Add(good, good, []byte("alpha"))
 	f.Add(good, []byte{0, 0, 0, 0, 1}, []byte("zeta"))
 	fuzztest.Run(f, func(t *testing.T, first, second, key []byte) {

@@ -62,7 +62,7 @@ func TestWriterMatchesKuduBytes(t *testing.T) {
 			}
 			var keys [][]byte
 			for _, line := range corpustest.Lines(t, filepath.Join(dir, g.Name+".keys.txt")) {
-				keys = append(keys, fromHex(t, line))
+				keys = append(keys, must.Hex(t, line))
 			}
 			must.Equal(t, len(keys), g.NumKeys)
 			want := corpustest.Read(t, filepath.Join(dir, g.Name+".bloom"))
@@ -85,7 +85,7 @@ func TestReaderMatchesKuduAnswers(t *testing.T) {
 					Present bool   `json:"present"`
 				}
 				must.Do(t, json.Unmarshal([]byte(line), &probe))
-				must.Equal(t, ask(t, r, fromHex(t, probe.Key)), probe.Present, probe.Key)
+				must.Equal(t, ask(t, r, must.Hex(t, probe.Key)), probe.Present, probe.Key)
 				asked++
 				if probe.Present {
 					found++

@@ -27,14 +27,12 @@ func goldenBytes(t testing.TB, pattern string) []byte {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%s: %v", pattern, err)
 	}
-	b := must.Get(os.ReadFile(paths[0]))(t)
-	return b
+	return must.Get(os.ReadFile(paths[0]))(t)
 }
 
 // openBytes opens the data file in data.
 func openBytes(t testing.TB, data []byte) *File {
-	f := must.Get(OpenFile(&block.Memory{Bytes: data}))(t)
-	return f
+	return must.Get(OpenFile(&block.Memory{Bytes: data}))(t)
 }
 
 // typed fails unless err is nil, ErrCorrupt, ErrUnsupported, or ErrRow: a changed number may be a

@@ -101,8 +101,7 @@ func TestWriterCreatesNothingBeforeClose(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "out")
 	create := func() *Writer {
-		w := must.Get(Create(dir, []Column{column("a", Int)}, WriterOptions{PageRows: 1, BlockletBytes: 1}))(t)
-		return w
+		return must.Get(Create(dir, []Column{column("a", Int)}, WriterOptions{PageRows: 1, BlockletBytes: 1}))(t)
 	}
 	w := create()
 	must.Fail(t, w.Close(), ErrNoRows)

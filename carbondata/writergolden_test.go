@@ -163,8 +163,7 @@ func readFacts(t *testing.T, path string) (facts fileFacts) {
 
 func readPageFacts(t *testing.T, file []byte, h *pageHeader, m message, coded bool) pageFacts {
 	unpack := func(b []byte) []byte {
-		u := must.Get(codec.Decompress(nil, h.compressor, b, 1<<30))(t)
-		return u
+		return must.Get(codec.Decompress(nil, h.compressor, b, 1<<30))(t)
 	}
 	body := file[h.offset:]
 	ids, runs := body[h.data:h.data+h.rowIDs], body[h.data+h.rowIDs:h.data+h.rowIDs+h.runs]
@@ -234,8 +233,7 @@ func TestWriterWritesGoldenFolders(t *testing.T) {
 }
 
 func dataFiles(t *testing.T, dir string) []string {
-	files := must.Get(filepath.Glob(filepath.Join(dir, "*"+dataSuffix)))(t)
-	return files
+	return must.Get(filepath.Glob(filepath.Join(dir, "*"+dataSuffix)))(t)
 }
 
 // dataBytes returns the size of all data files.

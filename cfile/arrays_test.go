@@ -157,7 +157,7 @@ var exampleArrayOptions = WriterOptions{Type: schema.Int32, Encoding: schema.Pla
 // The complete example file of the spec.
 func TestArrayFileBytes(t *testing.T) {
 	got := writeAll(t, exampleArrayOptions, arraysOf(schema.Int32, exampleArrays()))
-	want := unhex(t, strings.Join(strings.Fields(`
+	want := must.Hex(t, strings.Join(strings.Fields(`
 		6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3 0a 07 04 10 01 03 02 0f 03 02 00 00 00 00 00 02
 		00 04 00 01 00 01 00 02 03 7b 09 00 00 00 00 00 00 00 01 00 00 00 02 00 00 00 03 00 00 00 04 00
 		00 00 05 00 00 00 06 00 00 00 07 00 00 00 08 00 00 00 09 00 00 00 08 84 59 83 04 00 00 00 00 10
@@ -328,7 +328,7 @@ func TestMalformedArrayProloguesAreRefused(t *testing.T) {
 	const values = "03 00 00 00 00 00 00 00 01 02 03"
 	good := "03 04 | 02 06 01 | 09 03 02 00 00 00 00 00 01 00 | 02 03 0b |"
 	file := func(nullable bool, text string) error {
-		return readAll(arrayFile(nullable, 4, unhex(t, strings.NewReplacer(" ", "", "|", "").Replace(text))))
+		return readAll(arrayFile(nullable, 4, must.Hex(t, strings.NewReplacer(" ", "", "|", "").Replace(text))))
 	}
 	must.Do(t, file(true, good+values))
 	for name, text := range map[string]string{
@@ -452,7 +452,7 @@ func TestHostileArraysTakeLittleMemory(t *testing.T) {
 }
 
 func TestArraysHaveNoSingleCells(t *testing.T) {
-	src := arrayFile(true, 4, unhex(t, "03040206010903020000000000010002030b0300000000000000010203"))
+	src := arrayFile(true, 4, must.Hex(t, "03040206010903020000000000010002030b0300000000000000010203"))
 	must.Fail(t, must.Err(Open(src, ReaderOptions{})), fault.ErrUnsupported, "opened without the option Arrays")
 	r := open(t, src, nil)
 	must.Fail(t, must.Err(r.Cell(0)), fault.ErrUnsupported)

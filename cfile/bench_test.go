@@ -54,8 +54,7 @@ func writeTo(t testing.TB, out *block.Memory, o WriterOptions, v *batch.Vector) 
 
 func open(t testing.TB, src block.Source, c *cache.Cache) *Reader {
 	t.Helper()
-	r := must.Get(Open(src, ReaderOptions{Cache: c, Arrays: true}))(t)
-	return r
+	return must.Get(Open(src, ReaderOptions{Cache: c, Arrays: true}))(t)
 }
 
 func BenchmarkReadVector(b *testing.B) {

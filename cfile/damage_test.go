@@ -328,7 +328,7 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 		bytes.Repeat([]byte{0, 12, 12, 12, 12}, 2<<20))
 	d, _, _ = b.writeBlock(words)
 	do := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, Compression: schema.LZ4}
-	codes, _, _ := b.writeBlock(unhex(t,
+	codes, _, _ := b.writeBlock(must.Hex(t,
 		"01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 "+
 			"00 00 00 00 00"))
 	run("dictionary of empty words", b.finish(do, 4, b.node(false, codes), BlockPointer{}, d), cell, true)
@@ -417,7 +417,7 @@ func TestFooterFieldsAreChecked(t *testing.T) {
 
 func TestCodesWithoutDictionaryAreRefused(t *testing.T) {
 	b := newBuilder(compress.None)
-	codes, _, _ := b.writeBlock(unhex(t,
+	codes, _, _ := b.writeBlock(must.Hex(t,
 		"01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 "+
 			"00 00 00 00 00"))
 	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, Compression: schema.NoCompression}

@@ -26,7 +26,7 @@ func TestHeaderBytes(t *testing.T) {
 		{[]Pair{{"hkey", []byte("hv")}}, true,
 			"6b 75 64 75 63 66 6c 32 0c 00 00 00 1a 0a 0a 04 68 6b 65 79 12 02 68 76 57 d9 60 f1"},
 	} {
-		must.Equal(t, must.Get(appendHeader(nil, c.pairs, c.checksums))(t), unhex(t, c.want), c.pairs, c.want)
+		must.Equal(t, must.Get(appendHeader(nil, c.pairs, c.checksums))(t), must.Hex(t, c.want), c.pairs, c.want)
 	}
 }
 
@@ -38,7 +38,7 @@ func TestFooterBytes(t *testing.T) {
 	want := "3b 54 d2 49 08 05 10 06 18 03 22 06 0a 04 08 39 10 17 30 01 40 00 50 01 " +
 		"6b 75 64 75 63 66 6c 32 14 00 00 00"
 	must.Do(t, err, want)
-	must.Equal(t, got, unhex(t, want), want)
+	must.Equal(t, got, must.Hex(t, want), want)
 }
 
 func TestMetadataAboveTheLimitIsRefused(t *testing.T) {
@@ -59,16 +59,16 @@ func TestFrameBytes(t *testing.T) {
 		want    string
 	}{
 		{compress.LZ4, zeros(), "08 01 00 00 2f 40 00 01 00 ee 50 00 00 00 00 00"},
-		{compress.LZ4, unhex(t, "01 00 00 00 00 00 00 00 07 00 00 00"),
+		{compress.LZ4, must.Hex(t, "01 00 00 00 00 00 00 00 07 00 00 00"),
 			"0c 00 00 00 01 00 00 00 00 00 00 00 07 00 00 00"},
-		{compress.Snappy, unhex(t, "01 00 00 00 00 00 00 00 07 00 00 00"),
+		{compress.Snappy, must.Hex(t, "01 00 00 00 00 00 00 00 07 00 00 00"),
 			"0c 00 00 00 01 00 00 00 00 00 00 00 07 00 00 00"},
-		{compress.None, unhex(t, "01 02"), "01 02"},
+		{compress.None, must.Hex(t, "01 02"), "01 02"},
 	} {
 		out := &block.Memory{}
 		f := framer{sink: out, codec: c.codec}
 		p, _, err := f.writeBlock(c.payload)
-		if err != nil || !bytes.Equal(out.Bytes, unhex(t, c.want)) || p != (BlockPointer{0, int32(len(out.Bytes))}) {
+		if err != nil || !bytes.Equal(out.Bytes, must.Hex(t, c.want)) || p != (BlockPointer{0, int32(len(out.Bytes))}) {
 			t.Errorf("%v: % x at %v, %v, want %s", c.codec, out.Bytes, p, err, c.want)
 		}
 	}
@@ -85,7 +85,7 @@ func TestReadBlockDecompressesFrames(t *testing.T) {
 		{"zlib", "08 01 00 00 78 9c 73 60 18 05 20 00 00 43 08 00 41", compress.Zlib, 2},
 		{"zlib v1", "0d 00 00 00 08 01 00 00 78 9c 73 60 18 05 20 00 00 43 08 00 41", compress.Zlib, 1},
 	} {
-		form := unhex(t, c.form)
+		form := must.Hex(t, c.form)
 		r := &Reader{src: &block.Memory{Bytes: form}, codec: c.codec, version: c.version, dataEnd: int64(len(form))}
 		for _, s := range []*scratch{nil, new(scratch)} {
 			got, _, err := r.readBlock(BlockPointer{0, int32(len(form))}, s)
@@ -97,7 +97,7 @@ func TestReadBlockDecompressesFrames(t *testing.T) {
 
 func TestIndexNodeBytes(t *testing.T) {
 	entry := func(key string, offset int64, size int32) func(*nodeBuilder) {
-		return func(b *nodeBuilder) { b.add(unhex(t, key), BlockPointer{offset, size}) }
+		return func(b *nodeBuilder) { b.add(must.Hex(t, key), BlockPointer{offset, size}) }
 	}
 	var four []func(*nodeBuilder)
 	for i := range 4 {
@@ -121,7 +121,7 @@ func TestIndexNodeBytes(t *testing.T) {
 			add(&b)
 		}
 		got, err := b.finish(nil, false)
-		if want := unhex(t, strings.Join(strings.Fields(c.want), "")); err != nil || !bytes.Equal(got, want) {
+		if want := must.Hex(t, strings.Join(strings.Fields(c.want), "")); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: % x, %v", c.name, got, err)
 		}
 		n, err := parseNode(got)
@@ -149,7 +149,7 @@ func TestZoneMapBytes(t *testing.T) {
 	z.add(v, 2, 3)
 	z.close(0x01020304)
 	got := z.finish(nil)
-	want := unhex(t, "4f 52 5a 4d 01 00 00 00 01 00 00 00 04 03 02 01 03 00 00 00 01 00 00 00 03 01 01 00 7f 85")
+	want := must.Hex(t, "4f 52 5a 4d 01 00 00 00 01 00 00 00 04 03 02 01 03 00 00 00 01 00 00 00 03 01 01 00 7f 85")
 	must.Equal(t, got, want)
 	m := must.Get(parseZoneMap(got, schema.Int8, 1, 3))(t)
 	must.Equal(t, len(m.Entries), 1)
@@ -224,7 +224,7 @@ func TestWholeFileBytes(t *testing.T) {
 	} {
 		c.o.Exact = true
 		got := writeAll(t, c.o, vectorOf(c.o.Type, c.cells))
-		must.Equal(t, got.Bytes, unhex(t, strings.Join(strings.Fields(c.want), "")), c.name)
+		must.Equal(t, got.Bytes, must.Hex(t, strings.Join(strings.Fields(c.want), "")), c.name)
 	}
 }
 
@@ -239,9 +239,9 @@ func TestTwoLevelTreeBytes(t *testing.T) {
 		must.Do(t, w.appendRange(v, i, i+1))
 	}
 	must.Do(t, w.Finish())
-	leaf := unhex(t, "0400000000108804040000007f9804880404000000fea0088804040000017da80c8804000000"+
+	leaf := must.Hex(t, "0400000000108804040000007f9804880404000000fea0088804040000017da80c8804000000"+
 		"0008000000110000001a00000008041000040000006f25cc54")
-	root := unhex(t, `0400000000b0103f04000001fccf20400000000008000000080210010400000005cec4ea`)
+	root := must.Hex(t, `0400000000b0103f04000001fccf20400000000008000000080210010400000005cec4ea`)
 	must.Equal(t, out.Bytes[2096:][:len(leaf)], leaf)
 	must.Equal(t, out.Bytes[4239:][:len(root)], root)
 	r := open(t, out, nil)

@@ -26,8 +26,7 @@ import (
 // way.
 func FuzzHeaderFooter(f *testing.F) {
 	value := func(m proto.Message) []byte {
-		b := must.Get(proto.Marshal(m))(f)
-		return b
+		return must.Get(proto.Marshal(m))(f)
 	}
 	pairs := []Pair{{"a", []byte("b")}}
 	for _, o := range []WriterOptions{

@@ -164,16 +164,10 @@ func (g *goldenFile) options(t *testing.T) WriterOptions {
 	}
 	for _, m := range g.Metadata {
 		if m.Where == "header" {
-			o.HeaderMetadata = append(o.HeaderMetadata, Pair{m.Key, unhex(t, m.Value)})
+			o.HeaderMetadata = append(o.HeaderMetadata, Pair{m.Key, must.Hex(t, m.Value)})
 		}
 	}
 	return o
-}
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.ReplaceAll(strings.TrimPrefix(s, "0x"), " ", "")))(t)
-	return b
 }
 
 // vectorOf returns a vector of cells.
@@ -286,7 +280,7 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 		}
 	}
 	for _, m := range g.Metadata {
-		if got, ok := r.Metadata(m.Key); !ok || m.Value != "" && !bytes.Equal(got, unhex(t, m.Value)) {
+		if got, ok := r.Metadata(m.Key); !ok || m.Value != "" && !bytes.Equal(got, must.Hex(t, m.Value)) {
 			t.Fatalf("metadata %s: %x, %v, want %s", m.Key, got, ok, m.Value)
 		}
 	}
@@ -360,7 +354,7 @@ func rewrite(t *testing.T, dir string, g *goldenFile) *block.Memory {
 	}
 	for _, m := range g.Metadata {
 		if m.Where == "footer" {
-			w.AddMetadata(m.Key, unhex(t, m.Value))
+			w.AddMetadata(m.Key, must.Hex(t, m.Value))
 		}
 	}
 	must.Do(t, w.Finish())

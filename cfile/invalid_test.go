@@ -118,7 +118,7 @@ func TestContradictoryFilesAreRefused(t *testing.T) {
 			ao := o
 			ao.Array, ao.Nullable = true, true
 			return b.finish(ao, 4,
-				b.keyed(rows, b.data(unhex(t, "0304020601090302000000000001000200000300000000000000010203"))),
+				b.keyed(rows, b.data(must.Hex(t, "0304020601090302000000000001000200000300000000000000010203"))),
 				none, none)
 		}},
 		{"malformed zone map pointer", "pair oribi.zonemap", func(b *builder) *block.Memory {
@@ -179,7 +179,7 @@ func TestInvalidZoneMapsAreRefused(t *testing.T) {
 		for i := range 4 {
 			sum = append(sum, "0123456789abcdef"[crc>>(8*i+4)&15], "0123456789abcdef"[crc>>(8*i)&15])
 		}
-		zone := unhex(t, strings.ReplaceAll(strings.ReplaceAll(text, "crc", string(sum)), " ", ""))
+		zone := must.Hex(t, strings.ReplaceAll(strings.ReplaceAll(text, "crc", string(sum)), " ", ""))
 		root := b.keyed([]string{"\x00\x00\x00\x00"}, d)
 		z, _, _ := b.writeBlock(zone)
 		pointer := must.Get(proto.Marshal(z.message()))(t)
@@ -421,7 +421,7 @@ func TestDamageInsideChunksIsReported(t *testing.T) {
 // Codes beyond the dictionary are an error only where they are decoded.
 func TestCodesBeyondTheDictionaryAreReported(t *testing.T) {
 	b := newBuilder(compress.None)
-	codes := unhex(t, "01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 "+
+	codes := must.Hex(t, "01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 "+
 		"09 80 02 00 00 00 00 00 00 00")
 	d := b.data(codes)
 	root := b.keyed([]string{"\x00\x00\x00\x00"}, d)

@@ -40,8 +40,7 @@ func keyedFileOf(t *testing.T, cells [][]byte, nodeBytes int) *Reader {
 		err = w.Finish()
 	}
 	must.Do(t, err)
-	r := must.Get(Open(sink, ReaderOptions{}))(t)
-	return r
+	return must.Get(Open(sink, ReaderOptions{}))(t)
 }
 
 // randomKeyed returns keys in order, some of them prefixes of others, and their cells.

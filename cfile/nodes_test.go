@@ -217,8 +217,7 @@ func TestWalkRefusesCycles(t *testing.T) {
 		for _, p := range pointers {
 			b.add([]byte("a"), p)
 		}
-		payload := must.Get(b.finish(nil, inner))(t)
-		return payload
+		return must.Get(b.finish(nil, inner))(t)
 	}
 	const at = 8 // of the root, after the header
 	size := int32(len(node(true, BlockPointer{at, 9})))

@@ -30,8 +30,7 @@ func parsed(t *testing.T, bits batch.Bitmap, rows int) presence {
 	if err != nil || int(n) != rows || len(rest) != 3 {
 		t.Fatal(n, rest, err)
 	}
-	p := must.Get(parsePresence(stream, n))(t)
-	return p
+	return must.Get(parsePresence(stream, n))(t)
 }
 
 // Presence stored as runs gives the same results as a bitmap.

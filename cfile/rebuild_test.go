@@ -204,8 +204,7 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 		for _, at := range places {
 			b[at] ^= 1
 		}
-		r := must.Get(OpenDamaged(&block.Memory{Bytes: b}, ReaderOptions{}, Known{Type: schema.Binary, Rows: -1}))(t)
-		return r
+		return must.Get(OpenDamaged(&block.Memory{Bytes: b}, ReaderOptions{}, Known{Type: schema.Binary, Rows: -1}))(t)
 	}
 	end := int64(len(src.Bytes))
 	must.Equal(t, open(end-1).Rows(), int64(len(cells)), "without the footer")

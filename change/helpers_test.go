@@ -1,8 +1,6 @@
 package change
 
 import (
-	"encoding/hex"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,16 +10,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
-	return b
-}
-
 func makeSchema(t testing.TB, keys int, columns ...schema.Column) *schema.Schema {
 	t.Helper()
-	s := must.Get(schema.New(columns, keys))(t)
-	return s
+	return must.Get(schema.New(columns, keys))(t)
 }
 
 var allTypes = []schema.Type{schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Int128, schema.Bool,

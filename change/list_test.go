@@ -54,7 +54,7 @@ func TestListsMatchTheWorkedExample(t *testing.T) {
 		{"reinsert of a key-only row", AppendUpdateHeader(nil, Reinsert), "03"},
 	}
 	for _, c := range cases {
-		must.Equal(t, c.got, unhex(t, c.want), c.name)
+		must.Equal(t, c.got, must.Hex(t, c.want), c.name)
 		must.Do(t, c.got.Check(s), c.name)
 	}
 }
@@ -80,11 +80,11 @@ func TestCheckRefusesMalformedLists(t *testing.T) {
 		"second column cut":            "01 0c 00 0b",
 		"cut reinsert":                 "03 0b 05 05",
 	} {
-		must.Fail(t, List(unhex(t, list)).Check(s), fault.ErrCorrupt, name)
+		must.Fail(t, List(must.Hex(t, list)).Check(s), fault.ErrCorrupt, name)
 	}
 	for name, list := range map[string]string{"unknown column": "01 63 03 01 02",
 		"duplicate column": "01 0c 00 0c 02 61"} {
-		must.Do(t, List(unhex(t, list)).Check(s), name)
+		must.Do(t, List(must.Hex(t, list)).Check(s), name)
 	}
 }
 
@@ -95,16 +95,16 @@ func TestCheckRefusesMalformedArrays(t *testing.T) {
 	format := NewRowFormat(s)
 	for cell, whole := range map[string]bool{"00 00": true, "02 00 02 05 00": true, "": false,
 		"02 00 06 05 00 05 00": false, "02 00 03 05 00": false, "ff ff": false} {
-		list := AppendColumn(AppendUpdateHeader(nil, Update), 11, append([]byte{}, unhex(t, cell)...))
+		list := AppendColumn(AppendUpdateHeader(nil, Update), 11, append([]byte{}, must.Hex(t, cell)...))
 		if err := List(list).Check(s); (err == nil) != whole || err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("list with array %q: %v", cell, err)
 		}
-		row := format.AppendRow(nil, [][]byte{{1, 0, 0, 0}, append([]byte{}, unhex(t, cell)...), nil})
+		row := format.AppendRow(nil, [][]byte{{1, 0, 0, 0}, append([]byte{}, must.Hex(t, cell)...), nil})
 		if err := format.Check(row); (err == nil) != whole || err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("row image with array %q: %v", cell, err)
 		}
 	}
-	must.Fail(t, List(unhex(t, "01 0c 0a 01 00 01 ff ff ff 7f 61 61")).Check(s), fault.ErrCorrupt,
+	must.Fail(t, List(must.Hex(t, "01 0c 0a 01 00 01 ff ff ff 7f 61 61")).Check(s), fault.ErrCorrupt,
 		"array whose string ends beyond it")
 }
 

@@ -21,7 +21,7 @@ func TestRowImageMatchesTheWorkedExample(t *testing.T) {
 		schema.Column{ID: 1, Name: "a", Type: schema.Int32, Nullable: true},
 		schema.Column{ID: 2, Name: "b", Type: schema.String, Nullable: true}))
 	got := l.AppendRow(nil, [][]byte{{7, 0, 0, 0}, nil, []byte("hi")})
-	must.Equal(t, got, unhex(t, "02 07 00 00 00 00 00 00 00 02 00 00 00 68 69"))
+	must.Equal(t, got, must.Hex(t, "02 07 00 00 00 00 00 00 00 02 00 00 00 68 69"))
 	must.Do(t, l.Check(got))
 }
 

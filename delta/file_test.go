@@ -134,11 +134,11 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 
 // TestEveryReaderReportsBadCells writes damage that no checksum detects after a valid delta.
 func TestEveryReaderReportsBadCells(t *testing.T) {
-	good := func(row uint32, list string) []byte { return append(AppendKey(nil, row, 5), unhex(t, list)...) }
+	good := func(row uint32, list string) []byte { return append(AppendKey(nil, row, 5), must.Hex(t, list)...) }
 	for name, bad := range map[string][]byte{
 		"empty":                            {},
 		"no timestamp":                     {2},
-		"row beyond 32 bits":               unhex(t, "fc 01 00 00 00 00 05 02"),
+		"row beyond 32 bits":               must.Hex(t, "fc 01 00 00 00 00 05 02"),
 		"no list":                          AppendKey(nil, 2, 5),
 		"unknown kind":                     good(2, "04"),
 		"trailing bytes after a delete":    good(2, "02 00"),
@@ -205,7 +205,7 @@ func TestEveryReaderReportsBadArrays(t *testing.T) {
 		{ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 1))(t)
 	set := func(row uint32, cell string) []byte {
 		list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11,
-			append([]byte{}, unhex(t, cell)...))
+			append([]byte{}, must.Hex(t, cell)...))
 		return append(AppendKey(nil, row, 5), list...)
 	}
 	for cell, whole := range map[string]bool{"01 00 01 07 00": true, "00 00": true, "": false, "01": false,

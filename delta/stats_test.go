@@ -2,7 +2,6 @@ package delta
 
 import (
 	"bytes"
-	"encoding/hex"
 	"strings"
 	"testing"
 
@@ -11,16 +10,10 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-func unhex(t *testing.T, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t)
-	return b
-}
-
 // TestStatsExample checks the worked example of Stats (tablet spec §6.4).
 func TestStatsExample(t *testing.T) {
 	s := Stats{Deletes: 1, Columns: []ColumnUpdates{{11, 3}}, Min: 7, Max: 9}
-	want := unhex(t, "08 01 19 07 00 00 00 00 00 00 00 21 09 00 00 00 00 00 00 00 2a 04 08 0b 10 03 30 00")
+	want := must.Hex(t, "08 01 19 07 00 00 00 00 00 00 00 21 09 00 00 00 00 00 00 00 2a 04 08 0b 10 03 30 00")
 	got := must.Get(s.encode())(t)
 	must.Equal(t, got, want, "encoded")
 	back := must.Get(decodeStats(want))(t)
@@ -37,9 +30,9 @@ func TestStatsRefuseImpossibleValues(t *testing.T) {
 		"column twice":         whole + " 2a 04 08 0b 10 03 2a 04 08 0b 10 01",
 		"column below 0":       whole + " 2a 0d 08 ff ff ff ff ff ff ff ff ff 01 10 03",
 	} {
-		must.Fail(t, must.Err(decodeStats(unhex(t, message))), fault.ErrCorrupt, name)
+		must.Fail(t, must.Err(decodeStats(must.Hex(t, message))), fault.ErrCorrupt, name)
 	}
-	must.Do(t, must.Err(decodeStats(unhex(t, whole))), "whole statistics")
+	must.Do(t, must.Err(decodeStats(must.Hex(t, whole))), "whole statistics")
 }
 
 // TestDeltaKeyExamples checks the worked examples of delta keys (tablet spec §6.1, §6.2).
@@ -56,7 +49,7 @@ func TestDeltaKeyExamples(t *testing.T) {
 		{1<<32 - 1, mvcc.Max, "fb ff ff ff ff ff ff ff ff ff ff ff ff ff"},
 	} {
 		key := AppendKey(nil, c.row, c.ts)
-		if !bytes.Equal(key, unhex(t, c.bytes)) {
+		if !bytes.Equal(key, must.Hex(t, c.bytes)) {
 			t.Errorf("key (%d, %x): % x, want %s", c.row, uint64(c.ts), key, c.bytes)
 		}
 		d, err := Parse(append(key, 2))
@@ -67,9 +60,9 @@ func TestDeltaKeyExamples(t *testing.T) {
 			must.Fail(t, must.Err(Parse(key[:n])), fault.ErrCorrupt, "key cut to", key[:n])
 		}
 	}
-	d, err := Parse(unhex(t, "05 07 01 0b 05 05 00 00 00"))
+	d, err := Parse(must.Hex(t, "05 07 01 0b 05 05 00 00 00"))
 	if err != nil || d.Row != 5 || d.TS != 7 || !bytes.Equal(d.List, setInt(11, 5)) {
 		t.Errorf("the example of a cell: %+v, %v", d, err)
 	}
-	must.Fail(t, must.Err(Parse(unhex(t, "fc 01 00 00 00 00 07 02"))), fault.ErrCorrupt, "row 2^32")
+	must.Fail(t, must.Err(Parse(must.Hex(t, "fc 01 00 00 00 00 07 02"))), fault.ErrCorrupt, "row 2^32")
 }

@@ -75,8 +75,7 @@ func corpusBytes(t *testing.T, s string) []byte {
 	if !strings.HasPrefix(s, "0x") {
 		return []byte(s)
 	}
-	b := must.Get(hex.DecodeString(s[2:]))(t)
-	return b
+	return must.Get(hex.DecodeString(s[2:]))(t)
 }
 
 // The chunks of each filter equal HBase's chunks, and its metadata equals HBase's, given HBase's

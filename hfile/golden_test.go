@@ -33,8 +33,7 @@ func untext(t testing.TB, s string) []byte {
 	if !strings.HasPrefix(s, "0x") {
 		return []byte(s)
 	}
-	b := must.Get(hex.DecodeString(s[2:]))(t)
-	return b
+	return must.Get(hex.DecodeString(s[2:]))(t)
 }
 
 // goldenKey is a key in the corpus, goldenCell a line of entries.

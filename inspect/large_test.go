@@ -101,8 +101,7 @@ func manyQuery(t testing.TB, s *server, table string, pairs ...string) *query {
 	for i := 0; i < len(pairs); i += 2 {
 		values.Set(pairs[i], pairs[i+1])
 	}
-	q := must.Get(s.parseQuery(httptest.NewRequest(http.MethodGet, "/table?"+values.Encode(), nil), &tablePage))(t)
-	return q
+	return must.Get(s.parseQuery(httptest.NewRequest(http.MethodGet, "/table?"+values.Encode(), nil), &tablePage))(t)
 }
 
 // TestPagesOfManyRowSetsAndColumnsAreSmall makes the page of a table with 10,000 rowsets and 300

@@ -120,7 +120,7 @@ func TestDecodeErrorHasColumnAndOffset(t *testing.T) {
 	e := NewEncoder(keySchema(t, schema.Int32, schema.String, schema.Int8))
 	for _, key := range []string{"", "800000", "80000001 61", "80000001 6100", "80000001 610002 00",
 		"80000001 610000", "80000001 610000 80 00"} {
-		must.Fail(t, must.Err(e.Decode(unhex(t, key))), fault.ErrCorrupt, key)
+		must.Fail(t, must.Err(e.Decode(must.Hex(t, key))), fault.ErrCorrupt, key)
 	}
 }
 

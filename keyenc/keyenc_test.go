@@ -3,7 +3,6 @@ package keyenc
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"math"
 	"strings"
 	"testing"
@@ -11,12 +10,6 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t)
-	return b
-}
 
 // fixed returns the cell of an integer that fits 64 bits, sign-extended to width bytes.
 func fixed(width int, v int64) []byte {
@@ -64,7 +57,7 @@ func TestKeyCellsMatchTheWorkedExamples(t *testing.T) {
 	}
 	for _, c := range cases {
 		got := AppendKeyCell([]byte("x"), c.typ, c.cell, c.last)
-		must.Equal(t, got, append([]byte("x"), unhex(t, c.want)...), c.typ, c.cell, "last", c.last)
+		must.Equal(t, got, append([]byte("x"), must.Hex(t, c.want)...), c.typ, c.cell, "last", c.last)
 	}
 }
 
@@ -85,21 +78,20 @@ func keySchema(t testing.TB, types ...schema.Type) *schema.Schema {
 			columns[i].Length = 100
 		}
 	}
-	s := must.Get(schema.New(columns, len(types)))(t)
-	return s
+	return must.Get(schema.New(columns, len(types)))(t)
 }
 
 func TestCompoundKeysMatchTheWorkedExamples(t *testing.T) {
 	three := NewEncoder(keySchema(t, schema.Int32, schema.String, schema.String))
 	cells := [][]byte{fixed(4, 7), []byte("a\x00b"), []byte("z"), []byte("no key column")}
-	must.Equal(t, three.AppendKey(nil, cells), unhex(t, "80 00 00 07 61 00 01 62 00 00 7a"))
-	must.Equal(t, three.AppendPrefix(nil, cells[:2]), unhex(t, "80 00 00 07 61 00 01 62 00 00"),
+	must.Equal(t, three.AppendKey(nil, cells), must.Hex(t, "80 00 00 07 61 00 01 62 00 00 7a"))
+	must.Equal(t, three.AppendPrefix(nil, cells[:2]), must.Hex(t, "80 00 00 07 61 00 01 62 00 00"),
 		"prefix of two")
 	if got := three.AppendPrefix(nil, nil); len(got) != 0 {
 		t.Errorf("empty prefix: got %x", got)
 	}
 	two := NewEncoder(keySchema(t, schema.String, schema.Int16))
-	must.Equal(t, two.AppendKey(nil, [][]byte{[]byte("ab"), fixed(2, -2)}), unhex(t, "61 62 00 00 7f fe"))
+	must.Equal(t, two.AppendKey(nil, [][]byte{[]byte("ab"), fixed(2, -2)}), must.Hex(t, "61 62 00 00 7f fe"))
 }
 
 func TestComparableOrdersFloats(t *testing.T) {
@@ -134,7 +126,7 @@ func TestSuccessorAndPrefixEndAreTheNextKeys(t *testing.T) {
 	cases := []struct{ prefix, want string }{{"", ""}, {"61", "62"}, {"61ff", "62"}, {"ffff", ""}, {"00", "01"},
 		{"01ffff", "02"}}
 	for _, c := range cases {
-		must.Equal(t, PrefixEnd(unhex(t, c.prefix)), unhex(t, c.want), "prefix end of", c.prefix)
+		must.Equal(t, PrefixEnd(must.Hex(t, c.prefix)), must.Hex(t, c.want), "prefix end of", c.prefix)
 	}
 	prefix := []byte{1, 0xff}
 	PrefixEnd(prefix)

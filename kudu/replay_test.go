@@ -256,8 +256,7 @@ func TestTimestampsOfTheLog(t *testing.T) {
 func superblockOf(t *testing.T, fsys vfs.FS, tablet string) *kudupb.TabletSuperBlockPB {
 	t.Helper()
 	d := must.Get(kudufs.Open(fsys, "/fs"))(t)
-	m := must.Get(d.Superblock(tablet))(t)
-	return m
+	return must.Get(d.Superblock(tablet))(t)
 }
 
 // An alteration that the server refused has no effect, whatever its schema is.

@@ -3,7 +3,6 @@ package rowset
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -28,18 +27,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-func unhex(t *testing.T, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t)
-	return b
-}
-
 // The example above rowFilePair.
 func TestRowFileMatchesTheWorkedExample(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
 		{ID: 11, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	pair := appendRowColumns(nil, s, []ColumnBlock{{ID: 10, Block: 1}, {ID: 11, Block: 2}}, 128)
-	must.Equal(t, pair, unhex(t, "02 00 80 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 "+
+	must.Equal(t, pair, must.Hex(t, "02 00 80 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 "+
 		"00 00 00 00"), "pair")
 }
 

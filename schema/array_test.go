@@ -2,21 +2,13 @@ package schema
 
 import (
 	"bytes"
-	"encoding/hex"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/must"
 )
-
-func unhex(t *testing.T, text string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.ReplaceAll(text, " ", "")))(t)
-	return b
-}
 
 // These are the examples of the format table and the cases that it omits.
 func TestArrayCellsMatchWorkedExamples(t *testing.T) {
@@ -34,7 +26,7 @@ func TestArrayCellsMatchWorkedExamples(t *testing.T) {
 		{"a NULL string", Binary, [][]byte{nil, {7}}, "02 00 02 01 00 00 00 07"},
 		{"bools", Bool, [][]byte{{1}, {0}, nil}, "03 00 03 01 00"},
 	} {
-		want := unhex(t, test.want)
+		want := must.Hex(t, test.want)
 		got := AppendArray([]byte("before"), test.element, test.elements)[6:]
 		must.Equal(t, got, want, test.name)
 		elements, err := ArrayElements(nil, test.element, want)
@@ -78,7 +70,7 @@ func TestArrayElementsRefusesNonCanonicalCells(t *testing.T) {
 		{"end below zero", String, "01 00 01 ff ff ff ff 61"},
 		{"65535 elements in no bytes", String, "ff ff"},
 	} {
-		cell := unhex(t, test.cell)
+		cell := must.Hex(t, test.cell)
 		must.Fail(t, CheckArray(test.element, cell), fault.ErrCorrupt, test.name)
 		if elements, err := ArrayElements(nil, test.element, cell); err == nil || elements != nil {
 			t.Errorf("%s: read as %x, %v", test.name, elements, err)

@@ -43,8 +43,7 @@ func runTiny(
 	c := harness.Config{Dir: t.TempDir()}
 	c.Env = harness.Env{Scale: scale, Root: root, Corpus: corpus(root), Tool: filepath.Join(c.Dir, "oribi"+exeSuffix())}
 	must.Do(t, buildTool(t.Context(), root, c.Env.Tool))
-	r := must.Get(harness.Run(t.Context(), workloads, c))(t)
-	return r
+	return must.Get(harness.Run(t.Context(), workloads, c))(t)
 }
 
 // CI runs all workloads at small scale; this test runs some of each kind.

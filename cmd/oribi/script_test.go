@@ -185,8 +185,7 @@ func TestScripts(t *testing.T) {
 
 // testProgram returns the path of the test binary.
 func testProgram(t *testing.T) string {
-	program := must.Get(os.Executable())(t)
-	return program
+	return must.Get(os.Executable())(t)
 }
 
 func runScript(t *testing.T, name string) {

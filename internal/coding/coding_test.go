@@ -3,23 +3,14 @@ package coding
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
-
-// fromHex decodes hex digits and ignores spaces.
-func fromHex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t)
-	return b
-}
 
 // spread returns a number of random width, to cover all widths.
 func spread(r *rand.Rand) uint64 { return r.Uint64() >> r.IntN(64) }
@@ -33,7 +24,7 @@ func TestUvarintExamples(t *testing.T) {
 		{math.MaxUint32, "ff ff ff ff 0f"}, {1 << 32, "80 80 80 80 10"},
 		{math.MaxUint64, "ff ff ff ff ff ff ff ff ff 01"},
 	} {
-		want := fromHex(t, c.b)
+		want := must.Hex(t, c.b)
 		must.Equal(t, AppendUvarint64(nil, c.v), want, "AppendUvarint64", c.v)
 		if v, n, ok := Uvarint64(want); v != c.v || n != len(want) || !ok {
 			t.Errorf("Uvarint64(%x) = %d, %d, %v", want, v, n, ok)
@@ -60,7 +51,7 @@ func TestUvarintRefusesOverflowAndOverlength(t *testing.T) {
 		{"bit 64", "80 80 80 80 80 80 80 80 80 02", false, false},
 		{"ten bytes and on", "80 80 80 80 80 80 80 80 80 80 00", false, false},
 	} {
-		b := fromHex(t, c.b)
+		b := must.Hex(t, c.b)
 		if _, n, ok := Uvarint32(b); ok != c.want32 || !ok && n != 0 {
 			t.Errorf("%s: Uvarint32 n %d, ok %v", c.name, n, ok)
 		}
@@ -99,7 +90,7 @@ func TestGroupVarintExamples(t *testing.T) {
 		{[4]uint32{1, 2000, 3, 200000}, "12 01 d0 07 03 40 0d 03"},
 		{[4]uint32{70000, 1 << 24, 255, 256}, "b1 70 11 01 00 00 00 01 ff 00 01"},
 	} {
-		want := fromHex(t, c.b)
+		want := must.Hex(t, c.b)
 		must.Equal(t, AppendGroupVarint(nil, c.v[0], c.v[1], c.v[2], c.v[3]), want, "AppendGroupVarint", c.v)
 		if v, n, ok := GroupVarint(want); v != c.v || n != len(want) || !ok {
 			t.Errorf("GroupVarint(%x) = %v, %d, %v", want, v, n, ok)
@@ -116,7 +107,7 @@ func TestGroupVarintSequenceExamples(t *testing.T) {
 		{[]uint32{12, 17, 23}, "00 0c 11 17 00"},
 		{[]uint32{12, 300, 70000, 5, 6}, "18 0c 2c 01 70 11 01 05 00 06 00 00 00"},
 	} {
-		must.Equal(t, AppendGroupVarintSeq(nil, c.v), fromHex(t, c.b), "AppendGroupVarintSeq", c.v)
+		must.Equal(t, AppendGroupVarintSeq(nil, c.v), must.Hex(t, c.b), "AppendGroupVarintSeq", c.v)
 	}
 }
 
@@ -148,7 +139,7 @@ func TestOrderedUvarintExamples(t *testing.T) {
 		{1 << 40, "fd 01 00 00 00 00 00"}, {1 << 48, "fe 01 00 00 00 00 00 00"},
 		{1 << 56, "ff 01 00 00 00 00 00 00 00"}, {math.MaxUint64, "ff ff ff ff ff ff ff ff ff"},
 	} {
-		want := fromHex(t, c.b)
+		want := must.Hex(t, c.b)
 		must.Equal(t, AppendOrderedUvarint(nil, c.v), want, "AppendOrderedUvarint", c.v)
 		if v, n, ok := OrderedUvarint(want); v != c.v || n != len(want) || !ok {
 			t.Errorf("OrderedUvarint(%x) = %d, %d, %v", want, v, n, ok)
@@ -187,7 +178,7 @@ func TestOrderedUvarintAcceptsOnlyShortestForm(t *testing.T) {
 		"fb 00 ff ff ff",             // 2^24 - 1
 		"ff 00 ff ff ff ff ff ff ff", // 2^56 - 1
 	} {
-		if v, n, ok := OrderedUvarint(fromHex(t, s)); ok || n != 0 {
+		if v, n, ok := OrderedUvarint(must.Hex(t, s)); ok || n != 0 {
 			t.Errorf("%s was accepted as %d", s, v)
 		}
 	}

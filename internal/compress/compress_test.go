@@ -3,12 +3,10 @@ package compress
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/s2"
@@ -45,12 +43,6 @@ func sample(r *rand.Rand, n int) []byte {
 	return b[:n]
 }
 
-func fromHex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
-	return b
-}
-
 func TestLookupRefusesUnknownCodecs(t *testing.T) {
 	for n, want := range map[int32]Codec{1: None, 2: Snappy, 3: LZ4, 4: Zlib} {
 		must.Equal(t, must.Get(Lookup(n))(t), want, n)
@@ -62,18 +54,18 @@ func TestLookupRefusesUnknownCodecs(t *testing.T) {
 
 // The streams of the cfile spec's section 3.6, which Kudu's own codecs made.
 func TestStreamsOfKuduUnpack(t *testing.T) {
-	want := append(fromHex(t, "40 00 00 00 00 00 00 00"), make([]byte, 256)...)
+	want := append(must.Hex(t, "40 00 00 00 00 00 00 00"), make([]byte, 256)...)
 	for c, stream := range map[Codec]string{
 		Snappy: "88 02 04 40 00 fe 01 00 fe 01 00 fe 01 00 fe 01 00 09 01",
 		LZ4:    "2f 40 00 01 00 ee 50 00 00 00 00 00",
 		Zlib:   "78 9c 73 60 18 05 20 00 00 43 08 00 41",
 	} {
 		got := make([]byte, len(want))
-		if err := c.Decompress(got, fromHex(t, stream)); err != nil || !bytes.Equal(got, want) {
+		if err := c.Decompress(got, must.Hex(t, stream)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
-	must.Equal(t, LZ4CompressChunk(nil, want), fromHex(t, "2f 40 00 01 00 ee 50 00 00 00 00 00"))
+	must.Equal(t, LZ4CompressChunk(nil, want), must.Hex(t, "2f 40 00 01 00 ee 50 00 00 00 00 00"))
 }
 
 // CompressHard finds more than Compress, and obeys the rules for the end of an LZ4 block.
@@ -215,8 +207,8 @@ func TestLiteralBlockIsAnLZ4Block(t *testing.T) {
 			t.Errorf("%d bytes do not come back: %v", n, err)
 		}
 	}
-	must.Equal(t, AppendLZ4Sequence(nil, []byte("ab"), 0, 0), fromHex(t, "20 61 62"), "two bytes")
-	if got := AppendLZ4Sequence(nil, make([]byte, 15), 0, 0); !bytes.HasPrefix(got, fromHex(t, "f0 00")) {
+	must.Equal(t, AppendLZ4Sequence(nil, []byte("ab"), 0, 0), must.Hex(t, "20 61 62"), "two bytes")
+	if got := AppendLZ4Sequence(nil, make([]byte, 15), 0, 0); !bytes.HasPrefix(got, must.Hex(t, "f0 00")) {
 		t.Errorf("15 bytes give %x", got)
 	}
 }
@@ -225,7 +217,7 @@ func TestLiteralBlockIsAnLZ4Block(t *testing.T) {
 // malformed ones are refused.
 func TestLZ4SequencesAreParsedAndWritten(t *testing.T) {
 	zeros := AppendLZ4Sequence(AppendLZ4Sequence(nil, make([]byte, 1), 1, 14), make([]byte, 5), 0, 0)
-	must.Equal(t, zeros, fromHex(t, "1a 00 01 00 50 00 00 00 00 00"))
+	must.Equal(t, zeros, must.Hex(t, "1a 00 01 00 50 00 00 00 00 00"))
 	parse := func(block []byte) (again []byte, ok bool) {
 		for at := 0; ; {
 			s, ok := ParseLZ4Sequence(block, at)
@@ -250,7 +242,7 @@ func TestLZ4SequencesAreParsedAndWritten(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "f0", "f0 ff", "20 61", "10 61 01", "1f 61 01 00", "1f 61 01 00 ff", "14 61"} {
-		if s, ok := ParseLZ4Sequence(fromHex(t, text), 0); ok {
+		if s, ok := ParseLZ4Sequence(must.Hex(t, text), 0); ok {
 			t.Errorf("%q is parsed as %v", text, s)
 		}
 	}
@@ -265,7 +257,7 @@ func TestLZ4MatchesTheCLibrary(t *testing.T) {
 	}
 	chunks := 0
 	for _, file := range files {
-		block := fromHex(t, string(corpustest.Read(t, file)))
+		block := must.Hex(t, string(corpustest.Read(t, file)))
 		left := int(binary.LittleEndian.Uint32(block[12:])) * int(binary.LittleEndian.Uint32(block[sizeOff:]))
 		for block = block[header:]; len(block) > 0; chunks++ {
 			n := int(binary.BigEndian.Uint32(block))

@@ -153,8 +153,8 @@ func FuzzInflate(f *testing.F) {
 			f.Add(deflated(f, deflateText(r, kind, 600), level), uint16(100))
 		}
 	}
-	f.Add(fromHex(f, "03 00"), uint16(0))             // no bytes, fixed codes
-	f.Add(fromHex(f, "01 01 00 fe ff 61"), uint16(1)) // stored
+	f.Add(must.Hex(f, "03 00"), uint16(0))             // no bytes, fixed codes
+	f.Add(must.Hex(f, "01 01 00 fe ff 61"), uint16(1)) // stored
 	fuzztest.Run(f, func(t *testing.T, packed []byte, n uint16) { compareInflate(t, packed, int(n)) })
 }
 
@@ -193,16 +193,16 @@ func TestGunzipReadsHeadersOfMembers(t *testing.T) {
 		must.Fail(t, Gunzip(got, b), fault.ErrCorrupt, at)
 	}
 	// The standard library reads checksums of headers, but does not write them.
-	header := fromHex(t, "1f 8b 08 02  00 00 00 00 00 ff")
+	header := must.Hex(t, "1f 8b 08 02  00 00 00 00 00 ff")
 	crc := crc32.ChecksumIEEE(header)
 	for wrong, want := range []error{nil, fault.ErrCorrupt} {
 		member := append(bytes.Clone(header), byte(crc)^byte(wrong), byte(crc>>8))
-		must.Fail(t, Gunzip(nil, append(member, fromHex(t, "03 00  00 00 00 00  00 00 00 00")...)), want, wrong)
+		must.Fail(t, Gunzip(nil, append(member, must.Hex(t, "03 00  00 00 00 00  00 00 00 00")...)), want, wrong)
 	}
 }
 
 func TestZlibRefusesForeignStreams(t *testing.T) {
-	good := fromHex(t, "78 9c 03 00 00 00 00 01")
+	good := must.Hex(t, "78 9c 03 00 00 00 00 01")
 	must.Do(t, Zlib.Decompress(nil, good))
 	for what, stream := range map[string]string{
 		"method 7":            "77 85 03 00 00 00 00 01",
@@ -213,6 +213,6 @@ func TestZlibRefusesForeignStreams(t *testing.T) {
 		"Adler-32 is cut off": "78 9c 03 00 00 00 00",
 		"header is cut off":   "78",
 	} {
-		must.Fail(t, Zlib.Decompress(nil, fromHex(t, stream)), fault.ErrCorrupt, what)
+		must.Fail(t, Zlib.Decompress(nil, must.Hex(t, stream)), fault.ErrCorrupt, what)
 	}
 }

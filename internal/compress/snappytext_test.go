@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/must"
 )
 
 // compareSnappy compares UnpackText with the library's strict decoder: the same blocks are
@@ -89,8 +90,8 @@ func appendSnappy(b []byte, kind, length, number, bytes int) []byte {
 
 func TestUnpackTextAcceptsWhatTheLibraryAccepts(t *testing.T) {
 	r := newRand(t)
-	packed := [][]byte{nil, {0}, fromHex(t, "04 04 61 62 06 02 00"), fromHex(t, "80 80 80 80 80 00"),
-		fromHex(t, "ff ff ff ff 0f 00 61")}
+	packed := [][]byte{nil, {0}, must.Hex(t, "04 04 61 62 06 02 00"), must.Hex(t, "80 80 80 80 80 00"),
+		must.Hex(t, "ff ff ff ff 0f 00 61")}
 	for kind := range deflateKinds {
 		for _, n := range []int{0, 1, 31, 63, 100, 200, 70000} {
 			packed = append(packed, snappy.Encode(nil, deflateText(r, kind, n)))

@@ -26,7 +26,7 @@ func TestArrayPrologueMatchesTheWorkedExample(t *testing.T) {
 		p.AddElements(8, true)
 		p.AddElements(1, false)
 		p.AddElements(1, true)
-		want := unhex(t, "0a 07 04 10 01 03 02 0f 03 02 00 00 00 00 00 02 00 04 00 01 00 01 00 02 03 7b")
+		want := must.Hex(t, "0a 07 04 10 01 03 02 0f 03 02 00 00 00 00 00 02 00 04 00 01 00 01 00 02 03 7b")
 		if got := p.Finish([]byte{7}); got[0] != 7 || !bytes.Equal(got[1:], want) {
 			t.Errorf("% x, want % x", got[1:], want)
 		}
@@ -35,7 +35,7 @@ func TestArrayPrologueMatchesTheWorkedExample(t *testing.T) {
 	}
 	p.Reset()
 	p.AddNulls(5)
-	must.Equal(t, p.Finish(nil), unhex(t, "00 05 00 03 0a 00 00 02 0a 00"))
+	must.Equal(t, p.Finish(nil), must.Hex(t, "00 05 00 03 0a 00 00 02 0a 00"))
 }
 
 // AppendAll puts all elements of one array into one payload even if they exceed BlockBytes. The

@@ -75,7 +75,7 @@ func TestPayloadsMatchTheWorkedExamples(t *testing.T) {
 		for _, exact := range []bool{false, true} {
 			b := mustBuilder(t, BuilderOptions{Type: c.typ, Encoding: c.enc, RestartInterval: c.interval, Exact: exact})
 			must.Equal(t, b.Append(vectorOf(c.typ, c.cells), 0, len(c.cells)), len(c.cells), c.name)
-			must.Equal(t, b.Finish(nil, c.ord), unhex(t, c.want), c.name, exact)
+			must.Equal(t, b.Finish(nil, c.ord), must.Hex(t, c.want), c.name, exact)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestNullPrologueMatchesTheWorkedExamples(t *testing.T) {
 				present.Set(i)
 			}
 		}
-		want := unhex(t, c.want)
+		want := must.Hex(t, c.want)
 		must.Equal(t, AppendNullPrologue(nil, len(c.rows), present), want, c.rows)
 		rows, got, rest, err := ParseNullPrologue(append(want, 0xaa, 0xbb))
 		if err != nil || rows != len(c.rows) || len(rest) != 2 {
@@ -183,7 +183,7 @@ func TestRunsMatchKudu(t *testing.T) {
 		for _, v := range c.values {
 			w.put(v, 1)
 		}
-		want := unhex(t, c.want)
+		want := must.Hex(t, c.want)
 		must.Equal(t, string(w.finish()), string(want), c.width)
 		// The same values, with one put for each run of equal values.
 		w.reset(c.width)
@@ -203,7 +203,7 @@ func TestRepeatsBeyondTheLongestRunAreSplit(t *testing.T) {
 	var w runWriter
 	w.reset(1)
 	w.put(1, 1<<30+5)
-	must.Equal(t, w.finish(), unhex(t, "fe ff ff ff 07 01 0c 01"))
+	must.Equal(t, w.finish(), must.Hex(t, "fe ff ff ff 07 01 0c 01"))
 }
 
 // The fallback of cfile spec §6.7: 100 distinct words of 9 bytes in blocks of 512 bytes.

@@ -41,7 +41,7 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 	dir, blocks := goldenBlocks(t)
 	for _, g := range blocks {
 		t.Run(g.Name, func(t *testing.T) {
-			payload := unhex(t, strings.Join(corpustest.Lines(t, filepath.Join(dir, g.Name+".hex")), ""))
+			payload := must.Hex(t, strings.Join(corpustest.Lines(t, filepath.Join(dir, g.Name+".hex")), ""))
 			typ, _ := schema.TypeByName(g.Type)
 			enc, _ := schema.EncodingByName(g.Encoding)
 			present := batch.MakeBitmap(len(g.Values))
@@ -94,7 +94,7 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 				must.Equal(t, len(must.Get(ParseDictionary(payload))(t).Words), len(cells))
 			}
 			if d, ok := w.(DictionaryBuilder); ok && g.Dictionary != nil {
-				want := unhex(t, strings.Join(corpustest.Lines(t, filepath.Join(dir, g.Name+"-dictionary.hex")), ""))
+				want := must.Hex(t, strings.Join(corpustest.Lines(t, filepath.Join(dir, g.Name+"-dictionary.hex")), ""))
 				if got := d.FinishDictionary(nil); !bytes.Equal(got, want) {
 					t.Errorf("dictionary written as %x, want %x", got, want)
 				}

@@ -3,27 +3,18 @@ package encoding
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
-
-// unhex decodes hex, ignoring blanks and newlines.
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
-	return b
-}
 
 // cellOf converts a value of the corpus's JSON, with numbers as json.Number, to a cell.
 func cellOf(t testing.TB, typ schema.Type, value any) []byte {
@@ -45,7 +36,7 @@ func cellOf(t testing.TB, typ schema.Type, value any) []byte {
 			return binary.LittleEndian.AppendUint64(nil,
 				map[string]uint64{"NaN": 0x7ff8 << 48, "+Inf": 0x7ff0 << 48, "-Inf": 0xfff0 << 48}[v])
 		case typ == schema.Binary:
-			return unhex(t, v[2:])
+			return must.Hex(t, v[2:])
 		}
 		return []byte(v)
 	case json.Number:
@@ -164,8 +155,7 @@ func buildAll(b Builder, typ schema.Type, cells [][]byte, batchLen int) (payload
 
 func mustBuilder(t testing.TB, o BuilderOptions) Builder {
 	t.Helper()
-	b := must.Get(NewBuilder(o))(t)
-	return b
+	return must.Get(NewBuilder(o))(t)
 }
 
 // pairs are all allowed pairs of type and encoding.

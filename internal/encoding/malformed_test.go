@@ -124,7 +124,7 @@ func TestMalformedPayloadsAreCorrupt(t *testing.T) {
 			"01 00 00 00" + shuffle("01 00 00 00", "21 00 00 00", "08 00 00 00", "01 00 00 00",
 				"00 00 00 09 80 00 01 00 00 00 00 00 00")},
 	} {
-		payload := unhex(t, c.hex)
+		payload := must.Hex(t, c.hex)
 		for _, d := range []*batch.Dictionary{dict, {}} {
 			for limit := range 2 {
 				if err := readAll(Params{Type: c.typ, Encoding: c.enc, Payload: payload, Dict: d,
@@ -160,12 +160,12 @@ func TestMalformedProloguesAreRefused(t *testing.T) {
 		"rows over 32 bits":      "ff ff ff ff 1f 00",
 		"an endless bitmap of 0": "ff ff ff ff 0f 02 02 00",
 	} {
-		if _, _, _, err := ParseNullPrologue(unhex(t, text)); !errors.Is(err, fault.ErrCorrupt) {
+		if _, _, _, err := ParseNullPrologue(must.Hex(t, text)); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: %v, want ErrCorrupt", name, err)
 		}
 	}
 	// Four runs of 2^30 rows: well-formed, and 512 MiB of bitmap.
-	huge := unhex(t, "ff ff ff ff 0f 18 fe ff ff ff 07 00 fe ff ff ff 07 00 fe ff ff ff 07 00 fe ff ff ff 07 00")
+	huge := must.Hex(t, "ff ff ff ff 0f 18 fe ff ff ff 07 00 fe ff ff ff 07 00 fe ff ff ff 07 00 fe ff ff ff 07 00")
 	if _, _, _, err := ParseNullPrologue(append(huge, 0)); !errors.Is(err, fault.ErrCorrupt) &&
 		!errors.Is(err, fault.ErrUnsupported) {
 		t.Errorf("2^32 rows: %v", err)

@@ -100,7 +100,7 @@ func TestPlaneStreamsMatchTheSpec(t *testing.T) {
 		rows := planeRows(v.width, v.values...)
 		row := len(rows) / (8 * v.width)
 		got := appendPlanes([]byte("before"), rows, row)[6:]
-		if v.stream != "" && !bytes.Equal(got, unhex(t, v.stream)) {
+		if v.stream != "" && !bytes.Equal(got, must.Hex(t, v.stream)) {
 			t.Errorf("vector %d: % x, want %s", i, got, v.stream)
 		}
 		if len(got) != v.size || v.crc != 0 && coding.CRC32C(got) != v.crc {

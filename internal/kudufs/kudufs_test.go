@@ -2,10 +2,8 @@ package kudufs
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"io"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,12 +17,6 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
-
-func fromHex(t testing.TB, text string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(text), "")))(t)
-	return b
-}
 
 // metadataFile is the .metadata of a container, from the specification: block 1 is created and
 // deleted, block 2 has bytes [4096, 4196).
@@ -64,12 +56,11 @@ func server(t testing.TB, metadata []byte, dataBytes int) *vfs.Mem {
 
 func open(t testing.TB, fsys vfs.FS) *Directory {
 	t.Helper()
-	d := must.Get(Open(fsys, "/ts"))(t)
-	return d
+	return must.Get(Open(fsys, "/ts"))(t)
 }
 
 func TestContainerFilesAreTheSpecifications(t *testing.T) {
-	want := fromHex(t, metadataFile)
+	want := must.Hex(t, metadataFile)
 	record := func(id uint64, op kudupb.BlockRecordType, us uint64, extent ...int64) proto.Message {
 		m := &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: &id}, OpType: proto.Int32(int32(op)),
 			TimestampUs: &us}
@@ -98,7 +89,7 @@ func TestContainerFilesAreTheSpecifications(t *testing.T) {
 // A cut at any byte loses the records after it and nothing else; without a cut at the end of a
 // record it is repaired in silence, as Kudu does. Any changed bit of a record is found.
 func TestDamagedContainersLoseOnlyWhatIsAfterTheDamage(t *testing.T) {
-	whole := fromHex(t, metadataFile)
+	whole := must.Hex(t, metadataFile)
 	const first, second, deleted = 50, 89, 128 // offsets of the records
 	for n := containerHeaderLen; n < len(whole); n++ {
 		d := open(t, server(t, whole[:n], 8192))
@@ -119,7 +110,7 @@ func TestDamagedContainersLoseOnlyWhatIsAfterTheDamage(t *testing.T) {
 
 // A block past the end of its data file is not readable; the others are.
 func TestBlocksPastTheEndOfTheFileAreRefused(t *testing.T) {
-	d := open(t, server(t, fromHex(t, metadataFile), 4195))
+	d := open(t, server(t, must.Hex(t, metadataFile), 4195))
 	if _, err := d.OpenBlock(2); !errors.Is(err, fault.ErrCorrupt) || len(d.Problems()) != 1 ||
 		d.Problems()[0].Block != 2 {
 		t.Errorf("%v, problems %v", err, d.Problems())
@@ -135,12 +126,12 @@ func TestPathsOfFileBlocks(t *testing.T) {
 
 func TestEncryptedAndUnknownDirectoriesAreUnsupported(t *testing.T) {
 	for _, kind := range []string{"logr", "new"} {
-		fsys := server(t, fromHex(t, metadataFile), 8192)
+		fsys := server(t, must.Hex(t, metadataFile), 8192)
 		data := &kudupb.DirInstanceMetadataPB{DirSet: &kudupb.DirSetPB{Uuid: []byte("u")}, DirType: &kind}
 		must.Do(t, Replace(fsys, "/ts/data/block_manager_instance", AppendContainer(nil, DataKind, data)))
 		must.Fail(t, must.Err(Open(fsys, "/ts")), fault.ErrUnsupported, kind)
 	}
-	fsys := server(t, fromHex(t, metadataFile), 8192)
+	fsys := server(t, must.Hex(t, metadataFile), 8192)
 	instance := &kudupb.InstanceMetadataPB{Uuid: []byte("u"), FormatStamp: proto.String(""),
 		ServerKey: proto.String("k")}
 	must.Do(t, Replace(fsys, "/ts/instance", AppendContainer(nil, InstanceKind, instance)))
@@ -150,7 +141,7 @@ func TestEncryptedAndUnknownDirectoriesAreUnsupported(t *testing.T) {
 
 // FuzzContainerMetadata gives records with valid checksums to the log block manager.
 func FuzzContainerMetadata(f *testing.F) {
-	f.Add(fromHex(f, "0a 09 09 02 00 00 00 00 00 00 00 10 01 18 81 80 f9 c0 c1 c4 82 03 20 80 20 28 64"),
+	f.Add(must.Hex(f, "0a 09 09 02 00 00 00 00 00 00 00 10 01 18 81 80 f9 c0 c1 c4 82 03 20 80 20 28 64"),
 		[]byte{}, []byte("12"))
 	fuzztest.Run(f, func(t *testing.T, first, second, pages []byte) {
 		file := AppendRecord(AppendRecord(AppendContainer(nil, "kudu.BlockRecordPB"), first), second)
@@ -170,10 +161,10 @@ func readBlock(t *testing.T, d *Directory, id block.ID) {
 
 // FuzzContainerFile gives any bytes to the reader of container files.
 func FuzzContainerFile(f *testing.F) {
-	f.Add(fromHex(f, metadataFile))
-	f.Add(append(fromHex(f, metadataFile), make([]byte, 100)...))
+	f.Add(must.Hex(f, metadataFile))
+	f.Add(append(must.Hex(f, metadataFile), make([]byte, 100)...))
 	f.Add(append([]byte("kuducntr\x01\x00\x00\x00"),
-		fromHex(f, "16 00 00 00 0a 09 09 01 00 00 00 00 00 00 00 10 02 18 82 80 f9 c0 c1 c4 82 03 77 a4 48 03")...))
+		must.Hex(f, "16 00 00 00 0a 09 09 01 00 00 00 00 00 00 00 10 02 18 82 80 f9 c0 c1 c4 82 03 77 a4 48 03")...))
 	fuzztest.Run(f, func(t *testing.T, file []byte) {
 		r, err := NewContainerReader("file", bytes.NewReader(file), int64(len(file)))
 		for err == nil {
@@ -195,7 +186,7 @@ func FuzzSuperblock(f *testing.F) {
 	config := &kudupb.RaftConfigPB{Peers: []*kudupb.RaftPeerPB{{}}}
 	f.Add(kudupb.EncodeRow(&kudupb.ConsensusMetadataPB{CommittedConfig: config, CurrentTerm: proto.Int64(1)}))
 	fuzztest.Run(f, func(t *testing.T, message []byte) {
-		fsys := server(t, fromHex(t, metadataFile), 8192)
+		fsys := server(t, must.Hex(t, metadataFile), 8192)
 		file := AppendRecord(AppendContainer(nil, SuperblockKind), message)
 		for _, name := range []string{"/ts/tablet-meta/x", "/ts/consensus-meta/x"} {
 			must.Do(t, Replace(fsys, name, file))
@@ -216,7 +207,7 @@ func FuzzSuperblock(f *testing.F) {
 // A superblock of empty messages is refused before they take memory, and so are other files.
 func TestMemoryOfEmptyMessagesIsBounded(t *testing.T) {
 	const size, tablet = 8 << 20, "00000000000000000000000000000001"
-	fsys := server(t, fromHex(t, metadataFile), 8192)
+	fsys := server(t, must.Hex(t, metadataFile), 8192)
 	d := open(t, fsys)
 	file := func(name, kind string, message []byte) {
 		t.Helper()

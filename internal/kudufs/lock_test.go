@@ -44,7 +44,7 @@ func holdLock(name string) {
 // A directory is in use while another process has locked a data directory, and not longer.
 func TestLockOfServerIsSeen(t *testing.T) {
 	dir := t.TempDir()
-	mem := server(t, fromHex(t, metadataFile), 8192)
+	mem := server(t, must.Hex(t, metadataFile), 8192)
 	for _, sub := range []string{"data", "wals", "tablet-meta", "consensus-meta"} {
 		must.Do(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
 	}

@@ -31,7 +31,7 @@ func (c closedFS) List(dir string) ([]string, error) {
 
 // Files that no server writes do not stop the reading of the server's files.
 func TestStrayFilesAreNotRead(t *testing.T) {
-	fsys := server(t, fromHex(t, metadataFile), 8192)
+	fsys := server(t, must.Hex(t, metadataFile), 8192)
 	tablet := strings.Repeat("0a", 16)
 	for _, name := range []string{".nfs0001", tablet, tablet + "0", strings.Repeat("xy", 16),
 		tablet + temporary + ".1"} {
@@ -89,7 +89,7 @@ func TestDeletionsOfOthersBlocks(t *testing.T) {
 // A server may have as many data directories as a block's ID can name.
 func TestManyDataDirectories(t *testing.T) {
 	for n, want := range map[int]error{maxDirectories: nil, maxDirectories + 1: fault.ErrCorrupt} {
-		fsys := server(t, fromHex(t, metadataFile), 8192)
+		fsys := server(t, must.Hex(t, metadataFile), 8192)
 		set := &kudupb.DirSetPB{Uuid: binary.BigEndian.AppendUint32(nil, 7)}
 		for i := range n {
 			set.AllUuids = append(set.AllUuids, binary.BigEndian.AppendUint32(nil, uint32(i)))

@@ -2,24 +2,16 @@ package kudupb
 
 import (
 	"bytes"
-	"encoding/hex"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/internal/must"
 )
-
-func fromHex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
-	return b
-}
 
 func block(id uint64) *BlockIdPB { return &BlockIdPB{Id: proto.Uint64(id)} }
 
@@ -76,7 +68,7 @@ func TestMessagesAreKudusBytes(t *testing.T) {
 				Length:      proto.Int64(4096),
 			}},
 	} {
-		want := fromHex(t, c.wire)
+		want := must.Hex(t, c.wire)
 		if got, err := proto.Marshal(c.message); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %x (%v), want %x", c.name, got, err, want)
 		}
@@ -91,7 +83,7 @@ func TestMessagesAreKudusBytes(t *testing.T) {
 // the field would read as its default.
 func TestUnknownEnumNumbersArePreserved(t *testing.T) {
 	var f CFileFooterPB
-	must.Do(t, proto.Unmarshal(fromHex(t, "08 4d 10 4e 18 00 30 4f"), &f))
+	must.Do(t, proto.Unmarshal(must.Hex(t, "08 4d 10 4e 18 00 30 4f"), &f))
 	if f.GetDataType() != 77 || f.GetEncoding() != 78 || f.GetCompression() != 79 {
 		t.Errorf("read as %v", &f)
 	}
@@ -99,7 +91,7 @@ func TestUnknownEnumNumbersArePreserved(t *testing.T) {
 
 func TestMissingRequiredFieldsAreAnError(t *testing.T) {
 	for _, wire := range []string{"", "08 05 10 06", "10 06 18 03", "08 05 18 03"} {
-		if err := proto.Unmarshal(fromHex(t, wire), new(CFileFooterPB)); err == nil {
+		if err := proto.Unmarshal(must.Hex(t, wire), new(CFileFooterPB)); err == nil {
 			t.Errorf("a footer of %q was accepted", wire)
 		}
 	}
@@ -116,7 +108,7 @@ func TestDefaultsAreKudus(t *testing.T) {
 
 // Fields that a message does not declare are written back.
 func TestUndeclaredFieldsArePreserved(t *testing.T) {
-	wire := fromHex(t, "0a 08 0a 02 08 00 10 02 38 05 12 00 32 01 61") // fields 7 and 6
+	wire := must.Hex(t, "0a 08 0a 02 08 00 10 02 38 05 12 00 32 01 61") // fields 7 and 6
 	var p PartitionSchemaPB
 	must.Do(t, proto.Unmarshal(wire, &p))
 	if got, err := proto.Marshal(&p); err != nil || !bytes.Equal(got, wire) {

@@ -2,10 +2,8 @@ package kuduwal
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -16,12 +14,6 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
 )
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
-	return b
-}
 
 // appendBatch appends a batch of entries with its header.
 func appendBatch(dst, stored []byte, payloadLen int) []byte {
@@ -35,8 +27,7 @@ func appendBatch(dst, stored []byte, payloadLen int) []byte {
 
 func marshal(t testing.TB, m proto.Message) []byte {
 	t.Helper()
-	b := must.Get(proto.MarshalOptions{Deterministic: true}.Marshal(m))(t)
-	return b
+	return must.Get(proto.MarshalOptions{Deterministic: true}.Marshal(m))(t)
 }
 
 // testSchema is the schema in the example of an encoded row: two of its columns can be NULL.

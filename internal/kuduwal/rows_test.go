@@ -20,8 +20,7 @@ import (
 func testDecoder(t testing.TB) *Decoder {
 	t.Helper()
 	s := must.Get(meta.SchemaFromMessage(testSchema()))(t)
-	d := must.Get(NewDecoder(s))(t)
-	return d
+	return must.Get(NewDecoder(s))(t)
 }
 
 func request(t testing.TB, client *kudupb.SchemaPB, rows, indirect []byte) *kudupb.WriteRequestPB {
@@ -32,11 +31,11 @@ func request(t testing.TB, client *kudupb.SchemaPB, rows, indirect []byte) *kudu
 // The example in the comment above indirectLen.
 func TestRowIsTheDocumentedExample(t *testing.T) {
 	d := testDecoder(t)
-	rows := unhex(t, "01 03 00 ce 03 00 00 00 00 00 00 00 00 00 00 06 00 00 00 00 00 00 00")
+	rows := must.Hex(t, "01 03 00 ce 03 00 00 00 00 00 00 00 00 00 00 06 00 00 00 00 00 00 00")
 	n := 0
 	must.Do(t, d.Each(request(t, testSchema(), rows, []byte("pewter")), func(r *Row) error {
 		n++
-		if want := unhex(t, "80 00 03 ce"); r.Kind != Insert || r.Ignore || r.Problem != "" ||
+		if want := must.Hex(t, "80 00 03 ce"); r.Kind != Insert || r.Ignore || r.Problem != "" ||
 			!bytes.Equal(r.Key, want) {
 			t.Errorf("%v, key % x, problem %q", r.Kind, r.Key, r.Problem)
 		}

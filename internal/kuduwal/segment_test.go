@@ -22,7 +22,7 @@ import (
 
 // The examples in the comment above headMagic.
 func TestBatchIsTheDocumentedExample(t *testing.T) {
-	want := unhex(t, "04 00 00 00 04 00 00 00 9c de e1 47 fa 31 54 d1 6b 75 64 75")
+	want := must.Hex(t, "04 00 00 00 04 00 00 00 9c de e1 47 fa 31 54 d1 6b 75 64 75")
 	must.Equal(t, appendBatch(nil, []byte("kudu"), 4), want)
 	if h, ok := parseBatchHeader(want, batchLen); !ok || h != (batchHeader{4, 4, 0x47e1de9c}) {
 		t.Errorf("parsed %+v, %v", h, ok)
@@ -33,7 +33,7 @@ func TestFooterIsTheDocumentedExample(t *testing.T) {
 	got := appendFooter(t, nil, &kudupb.LogSegmentFooterPB{NumEntries: proto.Int64(2),
 		MinReplicateIndex: proto.Int64(1),
 		MaxReplicateIndex: proto.Int64(1), CloseTimestampMicros: proto.Int64(1700000000000000)})
-	if want := unhex(t,
+	if want := must.Hex(t,
 		"08 02 10 01 18 01 20 80 80 f9 c0 c1 c4 82 03 63 6c 6f 73 65 64 6c 73 0f 00 00 00"); !bytes.Equal(got, want) {
 		t.Errorf("encoded % x, want % x", got, want)
 	}

@@ -42,8 +42,7 @@ func listed(t *testing.T) []listedPackage {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to ask")
 	}
-	packages := must.Get(goList())(t)
-	return packages
+	return must.Get(goList())(t)
 }
 
 // goList asks the go command once, for all tests.

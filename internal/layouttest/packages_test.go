@@ -66,8 +66,7 @@ func moduleRoot(t *testing.T) string {
 // testdata and hidden directories, like the go command.
 func modulePackages(t *testing.T) []*pkg {
 	t.Helper()
-	packages := must.Get(parsedPackages())(t)
-	return packages
+	return must.Get(parsedPackages())(t)
 }
 
 // parsedPackages parses once, for all tests.

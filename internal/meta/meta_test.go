@@ -2,10 +2,8 @@ package meta
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -20,12 +18,6 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
-	return b
-}
-
 func TestKeysMatchTheWorkedExample(t *testing.T) {
 	cases := []struct {
 		key   []byte
@@ -39,7 +31,7 @@ func TestKeysMatchTheWorkedExample(t *testing.T) {
 		{RowSetKey(2, 17), "03 00 00 00 02 00 00 00 00 00 00 00 11", RowSetRow, 2, 17},
 	}
 	for _, c := range cases {
-		must.Equal(t, c.key, unhex(t, c.want))
+		must.Equal(t, c.key, must.Hex(t, c.want))
 		kind, table, id, err := ParseKey(c.key)
 		if err != nil || kind != c.kind || table != c.table || id != c.id {
 			t.Errorf("%x: %d %d %d %v", c.key, kind, table, id, err)
@@ -88,7 +80,7 @@ func TestArrayColumnsMatchKuduMessage(t *testing.T) {
 			Nullable: true, ReadDefault: []byte{1, 0, 0}}}, 1))(t)
 	m := SchemaMessage(s)
 	got := must.Get(proto.MarshalOptions{Deterministic: true}.Marshal(m.Columns[1]))(t)
-	must.Equal(t, got, unhex(t, "08 02 12 01 61 18 15 20 00 28 01 32 03 01 00 00 40 00 48 00 50 00 5a 04 08 05 10 "+
+	must.Equal(t, got, must.Hex(t, "08 02 12 01 61 18 15 20 00 28 01 32 03 01 00 00 40 00 48 00 50 00 5a 04 08 05 10 "+
 		"02 7a 04 0a 02 08 0f"))
 	must.Equal(t, must.Get(SchemaFromMessage(m))(t), s)
 	nested := func(n *kudupb.NestedDataTypePB, typ int32) error {

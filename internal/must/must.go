@@ -2,6 +2,7 @@
 package must
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
@@ -51,6 +52,18 @@ func Get2[V, W any](v V, w W, err error) func(T) (V, W) {
 		}
 		return v, w
 	}
+}
+
+// Hex returns the bytes of hexadecimal digits. It leaves out white space, lines between fields, and
+// a leading 0x.
+func Hex(t T, text string) []byte {
+	digits := strings.ReplaceAll(strings.TrimPrefix(text, "0x"), "|", "")
+	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+	return b
 }
 
 // Err returns the error of a call with one result.

@@ -41,6 +41,7 @@ func TestSuccesses(t *testing.T) {
 	Do(t, nil, "case", 1)
 	Refuse(t, io.EOF)
 	Contain(t, "abc", "bc")
+	Equal(t, Hex(t, "0x61 62|63\n"), []byte("abc"))
 	Equal(t, Get("a", nil)(t), "a")
 	a, b := Get2(1, 2, nil)(t)
 	Equal(t, a+b, 3)

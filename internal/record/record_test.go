@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"reflect"
 	"strings"
@@ -39,7 +38,7 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 		w.Add(op)
 	}
 	w.SetTimestamp(0x1000)
-	want := unhex(t, workedRecord)
+	want := must.Hex(t, workedRecord)
 	must.Equal(t, w.Bytes(), want)
 	must.Equal(t, w.Len(), 2)
 	got, ts := decode(t, want)
@@ -68,8 +67,8 @@ func TestReplacementMatchesTheWorkedExample(t *testing.T) {
 	var w Writer
 	w.Begin(0x1001)
 	w.Add(ops[0])
-	must.Equal(t, w.Bytes(), unhex(t, replaceRecord))
-	if got, ts := decode(t, unhex(t, replaceRecord)); ts != 0x1001 || !reflect.DeepEqual(got, ops) {
+	must.Equal(t, w.Bytes(), must.Hex(t, replaceRecord))
+	if got, ts := decode(t, must.Hex(t, replaceRecord)); ts != 0x1001 || !reflect.DeepEqual(got, ops) {
 		t.Errorf("got %d %+v", ts, got)
 	}
 	w.Require(5)
@@ -79,7 +78,7 @@ func TestReplacementMatchesTheWorkedExample(t *testing.T) {
 	for _, op := range workedOps() {
 		w.Add(op)
 	}
-	must.Equal(t, w.Bytes(), unhex(t, workedRecord), "without replacements")
+	must.Equal(t, w.Bytes(), must.Hex(t, workedRecord), "without replacements")
 }
 
 const emptyRecord = "01 04 02 10 00 00 00 00 00 00 00 00 00 00"
@@ -91,10 +90,10 @@ func TestEmptyBatchMatchesTheWorkedExample(t *testing.T) {
 	w.Begin(0x1002)
 	must.Equal(t, w.Announces(), true, "a record of nothing does not announce a change")
 	w.SetEmpty()
-	if want := unhex(t, emptyRecord); !bytes.Equal(w.Bytes(), want) || w.Announces() {
+	if want := must.Hex(t, emptyRecord); !bytes.Equal(w.Bytes(), want) || w.Announces() {
 		t.Errorf("got % x, announces: %v; want % x", w.Bytes(), w.Announces(), want)
 	}
-	if got, ts := decode(t, unhex(t, emptyRecord)); ts != 0x1002 || len(got) != 0 {
+	if got, ts := decode(t, must.Hex(t, emptyRecord)); ts != 0x1002 || len(got) != 0 {
 		t.Errorf("got %d %+v", ts, got)
 	}
 	for _, epoch := range []uint64{0, 5} {
@@ -150,7 +149,7 @@ func TestOperationsKeepTheirOrder(t *testing.T) {
 }
 
 func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
-	good := unhex(t, workedRecord)
+	good := must.Hex(t, workedRecord)
 	try := func(payload []byte) error {
 		_, err := Decode(payload, func(Op) error { return nil })
 		if err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
@@ -188,20 +187,20 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 			fault.ErrCorrupt},
 		"4 billion deletes": {"01 00 00 10 00 00 00 00 00 00 ff ff ff ff 03 00 ff ff ff ff 02 01 80", fault.ErrCorrupt},
 	} {
-		must.Fail(t, try(unhex(t, c.payload)), c.want, name)
+		must.Fail(t, try(must.Hex(t, c.payload)), c.want, name)
 	}
 }
 
 func TestDecodeStopsAtTheCallersError(t *testing.T) {
 	stop := errors.New("stop")
 	calls := 0
-	must.Fail(t, must.Err(Decode(unhex(t, workedRecord), func(Op) error { calls++; return stop })), stop)
+	must.Fail(t, must.Err(Decode(must.Hex(t, workedRecord), func(Op) error { calls++; return stop })), stop)
 	must.Equal(t, calls, 1, "calls")
 }
 
 func TestDumpNamesEveryField(t *testing.T) {
 	var out bytes.Buffer
-	must.Do(t, Dump(&out, unhex(t, workedRecord)))
+	must.Do(t, Dump(&out, must.Hex(t, workedRecord)))
 	want := `write batch
   0       01                       version
   1       00                       flags
@@ -215,10 +214,10 @@ func TestDumpNamesEveryField(t *testing.T) {
 `
 	must.Equal(t, out.String(), want)
 	out.Reset()
-	must.Do(t, Dump(&out, unhex(t, replaceRecord)))
+	must.Do(t, Dump(&out, must.Hex(t, replaceRecord)))
 	must.Contain(t, out.String(), "replace key 80000007, image of 8 bytes\n", "a line")
 	out.Reset()
-	must.Do(t, Dump(&out, unhex(t, recordWithEpoch)))
+	must.Do(t, Dump(&out, must.Hex(t, recordWithEpoch)))
 	if last := "  14      05 00 00 00 00 00 00 00  metadata epoch 5\n"; !strings.HasSuffix(out.String(), last) {
 		t.Errorf("got\n%s\nwant at the end\n%s", out.String(), last)
 	}
@@ -226,17 +225,17 @@ func TestDumpNamesEveryField(t *testing.T) {
 
 func TestDumpOfEmptyBatch(t *testing.T) {
 	var out bytes.Buffer
-	must.Do(t, Dump(&out, unhex(t, emptyRecord)))
+	must.Do(t, Dump(&out, must.Hex(t, emptyRecord)))
 	must.Contain(t, out.String(), "04                       flags: empty\n")
 }
 
 const recordWithEpoch = "01 01 00 10 00 00 00 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00"
 
 func FuzzDecode(f *testing.F) {
-	f.Add(unhex(f, replaceRecord))
-	f.Add(unhex(f, workedRecord))
-	f.Add(unhex(f, recordWithEpoch))
-	f.Add(unhex(f, emptyRecord))
+	f.Add(must.Hex(f, replaceRecord))
+	f.Add(must.Hex(f, workedRecord))
+	f.Add(must.Hex(f, recordWithEpoch))
+	f.Add(must.Hex(f, emptyRecord))
 	fuzztest.Run(f, func(t *testing.T, payload []byte) {
 		var ops []Op
 		ts, err := Decode(payload, func(op Op) error { ops = append(ops, op); return nil })
@@ -260,10 +259,4 @@ func FuzzDecode(f *testing.F) {
 		must.Equal(t, again, ops, head, ops)
 		must.Equal(t, must.Get(DecodeHead(w.Bytes()))(t), head, ops, "operations, written again")
 	})
-}
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
-	return b
 }

@@ -1,7 +1,6 @@
 package wal
 
 import (
-	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -13,12 +12,6 @@ import (
 )
 
 var exampleInstance = [16]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
-
-func unhex(t *testing.T, s string) []byte {
-	t.Helper()
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
-	return b
-}
 
 // The examples in the comments above headerLen, frameLen and footerLen.
 const (
@@ -43,7 +36,7 @@ const (
 
 func TestHeaderIsTheDocumentedExample(t *testing.T) {
 	h := header{instance: exampleInstance, number: 2, first: 8, prev: link{1, 4096, 0x1122334455667788}}
-	want := unhex(t, headerExample)
+	want := must.Hex(t, headerExample)
 	must.Equal(t, h.encode(), want, "encoded")
 	if got, problem, err := parseHeader(want); got != h || problem != "" || err != nil {
 		t.Errorf("parsed %+v, %q, %v", got, problem, err)
@@ -53,7 +46,7 @@ func TestHeaderIsTheDocumentedExample(t *testing.T) {
 func TestFrameIsTheDocumentedExample(t *testing.T) {
 	payload := []byte("abc")
 	f := frame{length: 3, last: true, segment: 2, lsn: 9, durable: 7, hash: xxh3.Hash(payload), check: crc32c(payload)}
-	want := unhex(t, frameExample)
+	want := must.Hex(t, frameExample)
 	got := make([]byte, f.size())
 	f.encode(got, seedCRC(exampleInstance))
 	copy(got[frameLen:], payload)
@@ -65,7 +58,7 @@ func TestFrameIsTheDocumentedExample(t *testing.T) {
 
 func TestFooterIsTheDocumentedExample(t *testing.T) {
 	f := footer{segment: 2, last: 8, durable: 7, chain: 0x1122334455667788, bytes: 208, frames: 1}
-	want := unhex(t, footerExample)
+	want := must.Hex(t, footerExample)
 	must.Equal(t, f.encode(seedCRC(exampleInstance)), want, "encoded")
 	if got, ok := parseFooter(want, 2, seedCRC(exampleInstance)); got != f || !ok {
 		t.Errorf("parsed %+v, %v", got, ok)
@@ -81,22 +74,22 @@ func TestHeadersWithAnyBitFlippedAreRefused(t *testing.T) {
 			b[bit/8] ^= 1 << (bit % 8)
 		}
 	}
-	eachFlip(unhex(t, headerExample), headerLen, func(b []byte) bool {
+	eachFlip(must.Hex(t, headerExample), headerLen, func(b []byte) bool {
 		_, problem, _ := parseHeader(b)
 		return problem != ""
 	})
-	eachFlip(unhex(t, frameExample), frameLen, func(b []byte) bool {
+	eachFlip(must.Hex(t, frameExample), frameLen, func(b []byte) bool {
 		_, problem := parseFrame(b, 2, seed)
 		return problem != "" && !frameIntact(b, 2, seed)
 	})
-	eachFlip(unhex(t, footerExample), footerLen, func(b []byte) bool {
+	eachFlip(must.Hex(t, footerExample), footerLen, func(b []byte) bool {
 		_, ok := parseFooter(b, 2, seed)
 		return !ok
 	})
 }
 
 func TestFrameOfAnotherStoreOrSegmentIsRefused(t *testing.T) {
-	b := unhex(t, frameExample)
+	b := must.Hex(t, frameExample)
 	if _, problem := parseFrame(b, 3, seedCRC(exampleInstance)); !strings.Contains(problem, "segment 2") {
 		t.Errorf("another segment's: %q", problem)
 	}
@@ -107,14 +100,14 @@ func TestFrameOfAnotherStoreOrSegmentIsRefused(t *testing.T) {
 
 func TestNewerFormatIsUnsupported(t *testing.T) {
 	for _, off := range []int{headerVersionOff, headerMustOff} {
-		b := unhex(t, headerExample)
+		b := must.Hex(t, headerExample)
 		b[off]++
 		reseal(b)
 		if _, problem, err := parseHeader(b); problem != "" || !errors.Is(err, fault.ErrUnsupported) {
 			t.Errorf("byte %d raised: %q, %v", off, problem, err)
 		}
 	}
-	b := unhex(t, headerExample)
+	b := must.Hex(t, headerExample)
 	b[headerMayOff]++
 	reseal(b)
 	if _, problem, err := parseHeader(b); problem != "" || err != nil {

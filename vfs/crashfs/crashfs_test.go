@@ -201,8 +201,7 @@ func TestOnOperationIsCalledBeforeEachOperation(t *testing.T) {
 
 func list(t *testing.T, m *vfs.Mem) []string {
 	t.Helper()
-	names := must.Get(m.List("/"))(t)
-	return names
+	return must.Get(m.List("/"))(t)
 }
 
 // States have different hashes, there are at most as many as the limit, and the same seed gives the

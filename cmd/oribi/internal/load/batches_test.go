@@ -28,8 +28,7 @@ func typedColumns(t testing.TB, keys int, list ...string) *schema.Schema {
 		columns[i] = schema.Column{Name: name, Nullable: i >= keys}
 		must.Do(t, columns[i].ParseTypeName(typ))
 	}
-	s := must.Get(schema.New(columns, keys))(t)
-	return s
+	return must.Get(schema.New(columns, keys))(t)
 }
 
 // batchOptions returns the options of a load of a table's rows into another table.

@@ -39,8 +39,7 @@ func openStore(t testing.TB) *oribi.Store {
 
 func createTable(t testing.TB, store *oribi.Store, name string, s *schema.Schema) *oribi.Table {
 	t.Helper()
-	table := must.Get(store.CreateTable(name, s))(t)
-	return table
+	return must.Get(store.CreateTable(name, s))(t)
 }
 
 // options returns the options of a CSV load in batches of 1000.
@@ -120,8 +119,7 @@ func csvRecords(t testing.TB, text []byte, delimiter byte) [][]string {
 	t.Helper()
 	r := csv.NewReader(bytes.NewReader(text))
 	r.Comma = rune(delimiter)
-	records := must.Get(r.ReadAll())(t)
-	return records
+	return must.Get(r.ReadAll())(t)
 }
 
 // sameRecords compares records whose first one has the column names; columns and records may be in
@@ -167,8 +165,7 @@ func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 		must.Do(t, c.ParseTypeName(names[r.IntN(from)]))
 		columns = append(columns, c)
 	}
-	s := must.Get(schema.New(columns, keys))(t)
-	return s
+	return must.Get(schema.New(columns, keys))(t)
 }
 
 // randomCell returns a random cell that has only one text, which is parsed to the same cell.
@@ -247,8 +244,7 @@ func pairs(t testing.TB) (*oribi.Store, *oribi.Table) {
 
 func count(t testing.TB, table *oribi.Table) int64 {
 	t.Helper()
-	n := must.Get(table.Count(context.Background()))(t)
-	return n
+	return must.Get(table.Count(context.Background()))(t)
 }
 
 // A malformed line or an existing key ends the load before its batch; the error names its line.
