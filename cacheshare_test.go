@@ -18,8 +18,7 @@ func TestRowsInMemoryShrinkTheCache(t *testing.T) {
 		schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1))(t)
 	table := must.Get(store.CreateTable("t", columns))(t)
 	metrics := func() Metrics {
-		m := must.Get(store.Metrics())(t)
-		return m
+		return must.Get(store.Metrics())(t)
 	}
 	before := metrics().Cache.Limit
 	for i := range 160 {

@@ -52,8 +52,7 @@ func TestReplayOfLongLogs(t *testing.T) {
 	for i := range tables {
 		table := must.Get(store.Table(fmt.Sprint("t", i)))(t)
 		rows := 0
-		for row, err := range table.Scan(ctx).Rows() {
-			must.Do(t, err)
+		for row := range must.All(t, table.Scan(ctx).Rows()) {
 			if v, ok := want[i][row["k"].(int64)]; !ok || !bytes.Equal(v, row["v"].([]byte)) {
 				t.Errorf("table %d: key %d has a value of %d bytes, want %d", i, row["k"], len(row["v"].([]byte)),
 					len(v))

@@ -39,7 +39,7 @@ func TestAppendPackedUnpackedRoundTrip(t *testing.T) {
 				t.Errorf("%s: cell %d is % x, want % x", element, i, got, want.Cell(i))
 			}
 		}
-		must.Equal(t, &packed.Cell(4)[0] == &packed.Cell(5)[0], true, element, "equal adjacent cells do not share memory")
+		must.Equal(t, &packed.Cell(4)[0] == &packed.Cell(5)[0], true, element, "adjacent equal cells share memory")
 		back := NewArrays(element)
 		must.Do(t, back.AppendUnpacked(packed, 1, packed.Len))
 		must.Equal(t, back.Len, len(cells), "cells")

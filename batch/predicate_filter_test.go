@@ -45,10 +45,8 @@ func TestInFilterPassesAddedCells(t *testing.T) {
 						want = p.Filter.Test(cell)
 					}
 				}
-				if sel.Get(i) != want || p.EvalCell(cell) != want {
-					t.Fatalf("%s: cell %x: selected %v, alone %v, want %v", typ, cell, sel.Get(i),
-						p.EvalCell(cell), want)
-				}
+				must.Equal(t, sel.Get(i), want, typ, "cell", cell, "selected")
+				must.Equal(t, p.EvalCell(cell), want, typ, "cell", cell, "alone")
 			}
 		}
 	}

@@ -22,8 +22,7 @@ func unhex(t *testing.T, s string) []byte {
 	t.Helper()
 	s = strings.ReplaceAll(s, "4040*00", strings.Repeat("00", 4040))
 	s = strings.ReplaceAll(s, "4016*00", strings.Repeat("00", 4016))
-	b := must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
-	return b
+	return must.Get(hex.DecodeString(strings.Join(strings.Fields(s), "")))(t)
 }
 
 // The examples are copied from the byte tables, which change only with the format.

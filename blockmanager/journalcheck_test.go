@@ -62,9 +62,8 @@ func TestTornJournalIsNoFinding(t *testing.T) {
 		f := mem.Clone()
 		replaceFile(t, f, journalPath, b[:n])
 		shallow, deep := journalFindings(t, o, f)
-		if found := len(shallow) > 0; found != (n < all) || len(deep) > 0 {
-			t.Fatalf("cut to %d of %d bytes: %q %q", n, len(b), shallow, deep)
-		}
+		must.Equal(t, len(shallow) > 0, n < all, "cut to", n, "of", len(b), "bytes", shallow, deep)
+		must.Equal(t, len(deep), 0, "cut to", n, "of", len(b), "bytes", shallow, deep)
 	}
 	f := mem.Clone()
 	must.Do(t, f.Remove(journalPath))
@@ -110,9 +109,8 @@ func TestJournalOfOtherMetadataIsFound(t *testing.T) {
 		seal := journalRecord(&o, journalSeal, c.epoch, c.epoch, nil)
 		replaceFile(t, f, journalPath, append(append(b[:len(b):len(b)], record...), seal...))
 		shallow, deep := journalFindings(t, o, f)
-		if len(shallow) > 0 != c.shallow || len(deep) > 0 != c.deep {
-			t.Errorf("epoch %d, %x = %x: %q %q", c.epoch, c.key, c.value, shallow, deep)
-		}
+		must.Equal(t, len(shallow) > 0, c.shallow, "epoch", c.epoch, c.key, c.value, shallow, deep)
+		must.Equal(t, len(deep) > 0, c.deep, "epoch", c.epoch, c.key, c.value, shallow, deep)
 	}
 }
 

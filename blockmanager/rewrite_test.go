@@ -41,8 +41,7 @@ func sparseManager(t *testing.T, fs func(*vfs.Mem) vfs.FS) (m *Manager, mem *vfs
 
 func containerNames(t *testing.T, mem *vfs.Mem) []string {
 	t.Helper()
-	names := must.Get(mem.List("/store/data"))(t)
-	return names
+	return must.Get(mem.List("/store/data"))(t)
 }
 
 // If holes cannot be punched, a sparse container is emptied into another and unlinked. Blocks keep

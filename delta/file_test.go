@@ -96,8 +96,7 @@ func craftOptions() cfile.WriterOptions {
 // wideStats returns statistics by which the file may contain anything.
 func wideStats(t fataler) []byte {
 	s := Stats{Deletes: 1, Reinserts: 1, Min: 0, Max: mvcc.Max}
-	b := must.Get(s.encode())(t)
-	return b
+	return must.Get(s.encode())(t)
 }
 
 func TestOpenRefusesOtherFiles(t *testing.T) {
@@ -160,9 +159,8 @@ func TestEveryReaderReportsBadCells(t *testing.T) {
 				"Prepare":       w.Prepare(0, 10),
 				"Prepare again": w.Prepare(0, 10),
 			} {
-				if !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "block 9") {
-					t.Errorf("%s: %v, want ErrCorrupt and the block", what, err)
-				}
+				must.Fail(t, err, fault.ErrCorrupt, what)
+				must.Contain(t, err.Error(), "block 9", what)
 			}
 			must.Equal(t, w.Empty(), true, "a window that could not be prepared holds changes")
 			if name == "row falls" {

@@ -69,8 +69,7 @@ func (g *goldenFile) schema(t *testing.T) *schema.Schema {
 		}
 		columns = append(columns, column)
 	}
-	s := must.Get(schema.New(columns, 1))(t)
-	return s
+	return must.Get(schema.New(columns, 1))(t)
 }
 
 // eachGolden runs test on every delta file of the corpus: on the truncated copy in testdata, and on
@@ -122,8 +121,7 @@ func goldenDelta(t *testing.T, s *schema.Schema, line string) change.Delta {
 	tokens := json.NewDecoder(bytes.NewReader(d.Cols)) // a map would lose the order
 	tokens.UseNumber()
 	next := func() json.Token {
-		token := must.Get(tokens.Token())(t)
-		return token
+		return must.Get(tokens.Token())(t)
 	}
 	next()
 	for tokens.More() {

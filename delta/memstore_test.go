@@ -158,11 +158,11 @@ func TestEachVisitsChangesInFileOrder(t *testing.T) {
 		n++
 		return nil
 	})
-	if err != nil || n != 2*rows+1 || n != m.Len() {
-		t.Errorf("%d changes, error %v", n, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, n, 2*rows+1, "changes")
+	must.Equal(t, n, m.Len())
 	stop := errors.New("enough")
-	must.Fail(t, m.Each(mvcc.Everything, func(change.Delta) error { return stop }), stop, "Each returns the error of yield")
+	must.Fail(t, m.Each(mvcc.Everything, func(change.Delta) error { return stop }), stop, "of yield")
 }
 
 func TestMemStoreRefusesImpossibleChanges(t *testing.T) {

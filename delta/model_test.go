@@ -281,8 +281,7 @@ func openFile(t fataler, src block.Source) *File {
 
 func openCached(t fataler, src block.Source, c *cache.Cache) *File {
 	t.Helper()
-	f := must.Get(OpenFile(src, cfile.ReaderOptions{Cache: c}))(t)
-	return f
+	return must.Get(OpenFile(src, cfile.ReaderOptions{Cache: c}))(t)
 }
 
 func appendFile(t fataler, files []*File, deltas []change.Delta, undo bool) []*File {

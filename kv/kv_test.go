@@ -38,8 +38,7 @@ func openMem(t testing.TB, o oribi.Options) *kv.DB {
 
 func bucket(t testing.TB, db *kv.DB, name string) *kv.Bucket {
 	t.Helper()
-	b := must.Get(db.CreateBucketIfNotExists(name))(t)
-	return b
+	return must.Get(db.CreateBucketIfNotExists(name))(t)
 }
 
 // put sets the values of keys, each in a commit of its own, and returns the last timestamp.
@@ -56,8 +55,7 @@ func put(t testing.TB, b *kv.Bucket, pairs ...string) (ts mvcc.Timestamp) {
 // texts returns pairs as "key=value".
 func texts(t testing.TB, pairs iter.Seq2[kv.Pair, error]) (list []string) {
 	t.Helper()
-	for p, err := range pairs {
-		must.Do(t, err)
+	for p := range must.All(t, pairs) {
 		list = append(list, string(p.Key)+"="+string(p.Value))
 	}
 	return list
@@ -370,8 +368,7 @@ func checkScan(
 		}
 	}
 	var keys []string
-	for k, err := range b.Keys(ctx, opts...) {
-		must.Do(t, err)
+	for k := range must.All(t, b.Keys(ctx, opts...)) {
 		keys = append(keys, string(k))
 	}
 	what := fmt.Sprintf("[%s, %s), limit %d", from, to, limit)
@@ -389,8 +386,7 @@ func TestPairsCanBeKept(t *testing.T) {
 			must.Do(t, b.Table().Flush(ctx))
 		}
 		var kept []kv.Pair
-		for p, err := range b.Scan(ctx) {
-			must.Do(t, err)
+		for p := range must.All(t, b.Scan(ctx)) {
 			kept = append(kept, p)
 		}
 		texts(t, b.Scan(ctx, oribi.Desc())) // reuses the memory of the first
@@ -433,8 +429,7 @@ func TestScanOfATransactionReadsOnlyWhatItYields(t *testing.T) {
 	for changed, want := range map[string]error{"a": kv.ErrConflict, "c": nil} {
 		tx, err := db.Begin(ctx, true)
 		must.Do(t, err)
-		for p, err := range tx.Bucket("b").Scan() {
-			must.Do(t, err)
+		for p := range must.All(t, tx.Bucket("b").Scan()) {
 			if string(p.Key) == "b" {
 				break
 			}

@@ -29,8 +29,7 @@ func TestKeysExpire(t *testing.T) {
 			before := put(t, b, "kept", "1", "renewed", "1", "made lasting", "1")
 			must.Equal(t, b.Table().Properties().Expiry.Column, "", "the bucket expires keys before the first PutTTL")
 			putTTL := func(key, value string, ttl time.Duration) mvcc.Timestamp {
-				ts := must.Get(b.PutTTL(ctx, []byte(key), []byte(value), ttl, oribi.NoSync))(t)
-				return ts
+				return must.Get(b.PutTTL(ctx, []byte(key), []byte(value), ttl, oribi.NoSync))(t)
 			}
 			*now = now.Add(time.Second)
 			for _, key := range []string{"gone", "renewed", "made lasting", "made again"} {

@@ -22,8 +22,7 @@ func TestSimulationAgreesWithStores(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	stores := resultsOf(t, s)
-	left, err := os.ReadDir(temporary)
-	must.Do(t, err)
+	left := must.Get(os.ReadDir(temporary))(t)
 	must.Equal(t, len(left), 0, "the stores leave", left)
 	granular := fitted
 	granular.Batch, granular.Buffer = 4096, 32<<10 // the writer of rowsets ends them between batches

@@ -25,7 +25,8 @@ func reportOf(t *testing.T) (string, *Spec) {
 
 func TestReportRefersToNothingOutside(t *testing.T) {
 	page, _ := reportOf(t)
-	must.Equal(t, regexp.MustCompile(`(?i)(https?:|//|src=|@import|url\(|<link)`).FindString(page), "", "a link to the outside")
+	must.Equal(t, regexp.MustCompile(`(?i)(https?:|//|src=|@import|url\(|<link)`).FindString(page), "",
+		"a link to the outside")
 	if strings.Contains(page, "<b>&\"") || strings.Contains(page, "<svg onload") ||
 		strings.Count(page, "</script>") != 1 {
 		t.Error("a label is not escaped")
@@ -55,9 +56,8 @@ func TestReportShowsEachPolicyInEachPlot(t *testing.T) {
 		}
 	}
 	must.Equal(t, plots, len(measures)*len(s.Workloads), "plots")
-	if !strings.Contains(page, "boxes") || !strings.Contains(page, "filled") {
-		t.Error("a layout of few or of many rowsets is missing")
-	}
+	must.Contain(t, page, "boxes", "a layout of few or of many rowsets is missing")
+	must.Contain(t, page, "filled", "a layout of few or of many rowsets is missing")
 	must.Equal(t, strings.Count(page, `<ol class="frames">`), len(s.Policies)*len(s.Workloads), "lists of layouts")
 }
 

@@ -20,14 +20,12 @@ const smallSpec = `{"seed":7,"flush_bytes":"32KB","rowset_bytes":"16KB","workloa
 
 func parsed(t testing.TB, text string) *Spec {
 	t.Helper()
-	s := must.Get(ParseSpec([]byte(text)))(t)
-	return s
+	return must.Get(ParseSpec([]byte(text)))(t)
 }
 
 func resultsOf(t testing.TB, s *Spec) []*Result {
 	t.Helper()
-	results := must.Get(Results(t.Context(), s, nil))(t)
-	return results
+	return must.Get(Results(t.Context(), s, nil))(t)
 }
 
 func csvOf(t testing.TB, s *Spec) []byte {

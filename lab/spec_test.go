@@ -29,8 +29,7 @@ func TestSpecWithItsDefaultsIsReadAgain(t *testing.T) {
 	}
 	var text bytes.Buffer
 	must.Do(t, writeSpec(&text, s))
-	again := must.Get(ParseSpec(text.Bytes()))(t)
-	must.Equal(t, again, s, &text)
+	must.Equal(t, must.Get(ParseSpec(text.Bytes()))(t), s, &text)
 }
 
 func TestSpecErrorsNameThePlace(t *testing.T) {

@@ -37,8 +37,7 @@ func TestTimestampIsMicrosecondsAndALogicalPart(t *testing.T) {
 // now returns the clock's next timestamp.
 func now(t rapid.TB, c Clock) Timestamp {
 	t.Helper()
-	ts := must.Get(c.Now())(t)
-	return ts
+	return must.Get(c.Now())(t)
 }
 
 // A clock past the last timestamp returns an error, repeatedly, and never a timestamp beyond Last.

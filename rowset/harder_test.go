@@ -32,8 +32,7 @@ func oneColumn(t *testing.T, c schema.Column, cells [][]byte) *DiskRowSet {
 	w := must.Get(NewWriter(d, s, 1))(t)
 	must.Do(t, w.Append(rows))
 	row := must.Get(w.Finish())(t)
-	set := must.Get(Open(s, row, Options{Blocks: d}))(t)
-	return set
+	return must.Get(Open(s, row, Options{Blocks: d}))(t)
 }
 
 // sizeIn returns the size of a file of cells.

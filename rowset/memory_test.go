@@ -72,8 +72,7 @@ func TestShortScanAllocatesLittle(t *testing.T) {
 	req := must.Get(scan.NewRequest(scan.Options{Schema: s, Columns: cols, Snapshot: mvcc.Everything,
 		Lower: w.rows[50].key, Limit: 20}))(t)
 	scan := func() {
-		it, err := set.NewIterator(req)
-		must.Do(t, err)
+		it := must.Get(set.NewIterator(req))(t)
 		must.Equal(t, it.Next(), true, "no row")
 		it.Close()
 	}

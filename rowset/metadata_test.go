@@ -35,8 +35,7 @@ func TestMetadataMatchesTheWorkedExample(t *testing.T) {
 		42 0d  08 01  10 02  19 06 00 00 00 00 00 00 00`), "")))(t)
 	got := r.Encode()
 	must.Equal(t, got, want)
-	back := must.Get(DecodeMetadata(want))(t)
-	must.Equal(t, back, &r)
+	must.Equal(t, must.Get(DecodeMetadata(want))(t), &r)
 }
 
 func drawMetadata(rt *rapid.T) *Metadata {

@@ -96,8 +96,7 @@ func TestRowFilesAreWrittenWhereTheyPay(t *testing.T) {
 		set := must.Get(Open(test.schema, row, Options{Blocks: d, Cache: cache.New(1 << 16)}))(t)
 		for i := 0; i < test.rows; i += 997 {
 			key := encoder.AppendKey(nil, [][]byte{cellOf(0, i)})
-			cells, found, err := set.Get(bloom.MakeProbe(key), mvcc.Everything, allOf(test.schema), nil)
-			must.Do(t, err)
+			cells, found := must.Get2(set.Get(bloom.MakeProbe(key), mvcc.Everything, allOf(test.schema), nil))(t)
 			must.Equal(t, found, true, "row", i)
 			for c := range cells {
 				must.Equal(t, cells[c], cellOf(c, i), "row", i, "column", c)
@@ -230,8 +229,7 @@ func TestRowFileSurvivesAlterations(t *testing.T) {
 		set := must.Get(Open(s, row, Options{Blocks: w.disk, Damaged: damaged}))(t)
 		defer set.Unref()
 		for i := range w.rows {
-			cells, found, err := set.Get(bloom.MakeProbe(w.rows[i].key), mvcc.Everything, allOf(s), nil)
-			must.Do(t, err)
+			cells, found := must.Get2(set.Get(bloom.MakeProbe(w.rows[i].key), mvcc.Everything, allOf(s), nil))(t)
 			must.Equal(t, found, true, "row", i)
 			rows = append(rows, cells)
 		}

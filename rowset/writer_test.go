@@ -136,9 +136,9 @@ func TestRollingWriterWithoutRowsMakesNothing(t *testing.T) {
 	s := mustSchema([]schema.Column{{Name: "k", Type: schema.Int64}}, 1)
 	d := newDisk()
 	out, err := NewRollingWriter(d, s, func() uint64 { t.Error("a rowset ID was assigned"); return 0 }, 0).Finish()
-	if err != nil || len(out) != 0 || len(d.blocks) != 0 {
-		t.Errorf("%v, %d rowsets, %d blocks", err, len(out), len(d.blocks))
-	}
+	must.Do(t, err)
+	must.Equal(t, len(out), 0, "rowsets")
+	must.Equal(t, len(d.blocks), 0, "blocks")
 }
 
 // fullDisk refuses writes after a number of bytes. Sinks are written in parallel.

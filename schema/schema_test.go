@@ -112,9 +112,8 @@ func TestNewRefusesInvalidSchemas(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := New(test.columns, test.keys)
-			if !errors.Is(err, fault.ErrSchema) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q in a %v", err, test.want, fault.ErrSchema)
-			}
+			must.Fail(t, err, fault.ErrSchema)
+			must.Contain(t, err.Error(), test.want)
 		})
 	}
 }

@@ -61,9 +61,8 @@ func TestGateKeepsTheOrder(t *testing.T) {
 		must.Equal(t, len(order), 0, order, "did not wait")
 		g.Release(6)
 		synctest.Wait()
-		if len(order) != 3 || order[0] != 9 {
-			t.Errorf("order %v, want 9 first", order)
-		}
+		must.Equal(t, len(order), 3, "order", order)
+		must.Equal(t, order[0], 9, "order", order)
 	})
 	var none *Gate
 	none.Acquire(1)

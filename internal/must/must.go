@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"strconv"
 	"strings"
@@ -64,6 +65,17 @@ func Hex(t T, text string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// All returns the values of seq. It ends the test at the first error.
+func All[V any](t T, seq iter.Seq2[V, error]) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for v, err := range seq {
+			if Do(t, err); !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // Err returns the error of a call with one result.

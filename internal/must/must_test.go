@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"testing"
 )
 
@@ -22,13 +23,16 @@ func TestFailures(t *testing.T) {
 	Contain(&r, "ab", "c")
 	Get(1, io.EOF)(&r)
 	Get2(1, 2, io.EOF)(&r)
+	for range All(&r, maps.All(map[int]error{1: io.EOF})) {
+		break
+	}
 	Fail(&r, Err(1, nil), io.EOF, "case", 7)
 	Equal(&r, 1, 2)
 	Equal(&r, "a", "b", "case")
 	Equal(&r, []byte("a\n"), nil)
 	Equal(&r, "a\nb", "c")
 	want := recorder{"EOF", "case 6: EOF", "Do has one error, and it is the second argument", `case "a\n": no error`, "\"c\" is not in\nab",
-		"EOF", "EOF", "case 7: error <nil>, want EOF", "got 1, want 2",
+		"EOF", "EOF", "EOF", "case 7: error <nil>, want EOF", "got 1, want 2",
 		`case: got "a", want "b"`, `got "a\n", want ""`, "got\na\nb\nwant\nc"}
 	Equal(t, r, want)
 	if fmt.Sprint(r) != fmt.Sprint(want) {

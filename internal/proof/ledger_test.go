@@ -18,8 +18,7 @@ func TestRowsRoundTripThroughText(t *testing.T) {
 			failures: []string{"seed 9", "guided"}},
 		{commit: "c", proof: "fuzz", target: "bloom.FuzzFile", failures: []string{"guided"}},
 	} {
-		got := must.Get(parseRow(r.String()))(t)
-		must.Equal(t, got, r, &r, "became")
+		must.Equal(t, must.Get(parseRow(r.String()))(t), r, &r, "became")
 	}
 }
 

@@ -65,9 +65,9 @@ func TestInputsAreReadWhenTheirFirstKeyIsTheNext(t *testing.T) {
 		n++
 		return nil
 	})
-	if err != nil || n != 60 || res.stats != (Stats{RowsRead: 60, RowsWritten: 60}) {
-		t.Errorf("%d rows, %+v, %v", n, res.stats, err)
-	}
+	must.Do(t, err)
+	must.Equal(t, n, 60, "rows")
+	must.Equal(t, res.stats, (Stats{RowsRead: 60, RowsWritten: 60}))
 }
 
 func TestWrongFirstKeyIsCorrupt(t *testing.T) {

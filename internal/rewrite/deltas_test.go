@@ -41,8 +41,7 @@ func (d *disk) deltaFile(t *testing.T, list []change.Delta) []block.ID {
 		must.Do(t, out.append(x))
 	}
 	var bytes int64
-	ids := must.Get(out.finish(&bytes))(t)
-	return ids
+	return must.Get(out.finish(&bytes))(t)
 }
 
 func reopen(t *testing.T, d *disk, s *schema.Schema, row *rowset.Metadata) *rowset.DiskRowSet {

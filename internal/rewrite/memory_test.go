@@ -68,8 +68,7 @@ func writeRowSet(t testing.TB, s *schema.Schema, parts []*change.Rows) *rowset.D
 		must.Do(t, w.Append(rows))
 	}
 	row := must.Get(w.Finish())(t)
-	opened := must.Get(rowset.Open(s, row, rowset.Options{Blocks: d}))(t)
-	return opened
+	return must.Get(rowset.Open(s, row, rowset.Options{Blocks: d}))(t)
 }
 
 func memoryRows(from, to, set, sets int) *change.Rows {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -80,11 +79,6 @@ func (c *Core) LogOptions() wal.Options {
 		Logger:       c.Options.Logger,
 		Durable:      func(upTo lsn.LSN) { c.Durable(upTo) }, // Begin comes later than this call
 		SegmentBytes: c.Options.LogSegmentBytes}
-}
-
-// TornFile returns the name of a torn end of the log within the directory.
-func TornFile(name string) string {
-	return filepath.ToSlash(filepath.Join(storedir.LogName, wal.TornName(name)))
 }
 
 // Tablets returns all tables, ordered by name.

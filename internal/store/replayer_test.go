@@ -1,13 +1,12 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -34,8 +33,7 @@ func TestReplayerReturnsItsFirstError(t *testing.T) {
 		if failed != nil && failed != err {
 			t.Errorf("record %d: %v, at the end %v", bad, failed, err)
 		}
-		if !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), fmt.Sprintf("lsn %d:", bad+1)) {
-			t.Errorf("record %d: %v", bad, err)
-		}
+		must.Fail(t, err, fault.ErrCorrupt, "record", bad)
+		must.Contain(t, err.Error(), fmt.Sprintf("lsn %d:", bad+1), "record", bad)
 	}
 }

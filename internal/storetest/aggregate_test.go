@@ -52,20 +52,6 @@ func insert(t *testing.T, store *oribi.Store, table *oribi.Table, rows ...oribi.
 	must.Get(b.Commit(t.Context()))(t)
 }
 
-// aggregated returns the groups as text, one per line.
-func aggregated(t *testing.T, table *oribi.Table, aggregates []oribi.Aggregate, opts ...oribi.AggregateOption) string {
-	t.Helper()
-	r, err := table.Aggregate(t.Context(), aggregates, opts...)
-	if err != nil {
-		return err.Error()
-	}
-	var lines []string
-	for _, g := range r.Groups {
-		lines = append(lines, strings.Trim(fmt.Sprint(g.Key), "[]")+fmt.Sprint(g.Values))
-	}
-	return strings.Join(lines, "\n")
-}
-
 func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
 	store, table := aggregateTable(t, nil)
 	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)

@@ -105,8 +105,7 @@ func (q *storedQuery) scanned(t *testing.T, table *oribi.Table, where ...oribi.P
 		columns[storedColumns[i].Name] = i
 	}
 	counts, sums, values, best := map[string]int{}, map[string][]*big.Int{}, map[string][]int{}, map[string][][]byte{}
-	for b, err := range table.Scan(t.Context(), oribi.Where(where...)).Batches() {
-		must.Do(t, err)
+	for b := range must.All(t, table.Scan(t.Context(), oribi.Where(where...)).Batches()) {
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			key := ""
 			for _, name := range q.by {
@@ -275,6 +274,7 @@ func checkStored(t *testing.T, r *rand.Rand, table *oribi.Table) {
 	big := oribi.Col("big")
 	for _, by := range []oribi.AggregateOption{oribi.GroupBy(), oribi.GroupBy("word")} {
 		must.Fail(t, must.Err(table.Aggregate(t.Context(),
-			[]oribi.Aggregate{oribi.SumOfProduct(big, big, big, oribi.Col("price"))}, by)), oribi.ErrOverflow, "a product that does not fit")
+			[]oribi.Aggregate{oribi.SumOfProduct(big, big, big, oribi.Col("price"))}, by)),
+			oribi.ErrOverflow, "a product that does not fit")
 	}
 }

@@ -210,9 +210,8 @@ func TestTopErrors(t *testing.T) {
 	must.Fail(t, must.Err(table.Aggregate(t.Context(), nil, oribi.GroupBy("s"), oribi.Top(1))), oribi.ErrSchema,
 		"without an aggregate")
 	_, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows()}, oribi.GroupBy("k"), oribi.Top(20_000))
-	if err == nil || !strings.Contains(err.Error(), "the groups take too much memory") {
-		t.Errorf("20000 groups: %v", err)
-	}
+	must.Refuse(t, err, "20000 groups")
+	must.Contain(t, err.Error(), "the groups take too much memory", "20000 groups")
 	r, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows(), oribi.SumOf("f")}, oribi.Top(3))
 	if err != nil || len(r.Groups) != 1 || r.Total != 1 {
 		t.Errorf("without groups: %v, %v", r, err)

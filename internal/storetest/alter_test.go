@@ -46,8 +46,7 @@ func putRow(t *testing.T, store *oribi.Store, table *oribi.Table, op oribi.Op, r
 	t.Helper()
 	b := store.NewBatch()
 	b.Row(op, table, row)
-	ts := must.Get(b.Commit(context.Background()))(t)
-	return ts
+	return must.Get(b.Commit(context.Background()))(t)
 }
 
 func alter(t *testing.T, table *oribi.Table, changes ...oribi.Alteration) {
@@ -72,8 +71,7 @@ func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, o
 	}
 	for _, row := range want {
 		for range 2 { // the second may come from the cache
-			got, err := table.Get(context.Background(), row[table.Schema().Columns[0].Name], at)
-			must.Do(t, err)
+			got := must.Get(table.Get(context.Background(), row[table.Schema().Columns[0].Name], at))(t)
 			must.Equal(t, got, row, what)
 		}
 	}
@@ -144,8 +142,7 @@ func TestRunningScanKeepsItsColumns(t *testing.T) {
 	}
 	putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 0, "s": "text zero"})
 	var got []string
-	for row, err := range table.Scan(ctx).Rows() {
-		must.Do(t, err)
+	for row := range must.All(t, table.Scan(ctx).Rows()) {
 		if len(got) == 0 {
 			alter(t, table, oribi.DropColumn("s"), oribi.RenameColumn("n", "s"))
 			must.Do(t, table.Compact(ctx))

@@ -108,8 +108,7 @@ func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 		{Row: 5, Value: 5}, {Row: 7, Value: 11}}
 	must.Equal(t, b.Assigned(), want, "assigned")
 	var got []string
-	for row, err := range typed.Scan(ctx) {
-		must.Do(t, err)
+	for row := range must.All(t, typed.Scan(ctx)) {
 		got = append(got, fmt.Sprint(row.Host, row.ID))
 	}
 	must.Equal(t, got, []string{"a3", "a5", "b1", "b2", "c4", "d10", "e11"}, "rows")

@@ -69,8 +69,7 @@ func TestStepsOfBackgroundWork(t *testing.T) {
 		must.Equal(t, backgroundSteps(t, store, 9, nil), want, "round", i)
 	}
 	for _, table := range []*oribi.Table{a, b} {
-		st := must.Get(table.Stats(false))(t)
-		must.Equal(t, st.RowSets, map[*oribi.Table]int{a: 1, b: 0}[table], "rowsets")
+		must.Equal(t, must.Get(table.Stats(false))(t).RowSets, map[*oribi.Table]int{a: 1, b: 0}[table], "rowsets")
 	}
 }
 
@@ -310,9 +309,8 @@ func TestPausedBackgroundWork(t *testing.T) {
 		op.Cost != op.Memory || op.Log <= 0 {
 		t.Errorf("%+v, %v, %v, want the flush that is due", op, ran, err)
 	}
-	if got := <-flushed; got != "flush t" || len(flushed) > 0 {
-		t.Errorf("events %s and %d more", got, len(flushed))
-	}
+	must.Equal(t, <-flushed, "flush t", "events")
+	must.Equal(t, len(flushed), 0, "more events")
 	insertNumbers(t, store, table, 10_000, 1, 3000)
 	second()
 	within(t, minute, func() { <-flushed })

@@ -29,24 +29,24 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		return func() error {
 			b := store.NewBatch()
 			fill(b)
-			return errOf(b.Commit(ctx))
+			return must.Err(b.Commit(ctx))
 		}
 	}
 	scan := func(opts ...oribi.ScanOption) func() error {
 		return func() error { return lastErr(table.Scan(ctx, opts...).Rows()) }
 	}
 	where := func(p oribi.Predicate) func() error {
-		return func() error { return errOf(table.Count(ctx, oribi.Where(p))) }
+		return func() error { return must.Err(table.Count(ctx, oribi.Where(p))) }
 	}
 	get := func(key any, opts ...oribi.GetOption) func() error {
-		return func() error { return errOf(table.Get(ctx, key, opts...)) }
+		return func() error { return must.Err(table.Get(ctx, key, opts...)) }
 	}
 	sum := func(a oribi.Aggregate, opts ...oribi.AggregateOption) func() error {
-		return func() error { return errOf(table.Aggregate(ctx, []oribi.Aggregate{a}, opts...)) }
+		return func() error { return must.Err(table.Aggregate(ctx, []oribi.Aggregate{a}, opts...)) }
 	}
 	times := func(v any) oribi.Aggregate { return oribi.SumOfProduct(oribi.Col("v").Times(v)) }
 	create := func(s *schema.Schema, opts ...oribi.TableOption) func() error {
-		return func() error { return errOf(store.CreateTable(fmt.Sprint("bad", time.Now().UnixNano()), s, opts...)) }
+		return func() error { return must.Err(store.CreateTable(fmt.Sprint("bad", time.Now().UnixNano()), s, opts...)) }
 	}
 	alter := func(changes ...oribi.Alteration) func() error {
 		return func() error { return scratch.Alter(ctx, changes...) }
@@ -88,10 +88,10 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 			_, _, err := table.GetCells(ctx, 1, oribi.Columns("v", "v"))
 			return err
 		}},
-		"GetMany nil":          {false, func() error { return errOf(table.GetMany(ctx, nil)) }},
-		"GetMany of nil":       {true, func() error { return errOf(table.GetMany(ctx, []any{nil})) }},
-		"typed GetMany of nil": {true, func() error { return errOf(typed.GetMany(ctx, []any{nil})) }},
-		"Explain nil":          {true, func() error { return errOf(table.Explain(ctx, nil)) }},
+		"GetMany nil":          {false, func() error { return must.Err(table.GetMany(ctx, nil)) }},
+		"GetMany of nil":       {true, func() error { return must.Err(table.GetMany(ctx, []any{nil})) }},
+		"typed GetMany of nil": {true, func() error { return must.Err(typed.GetMany(ctx, []any{nil})) }},
+		"Explain nil":          {true, func() error { return must.Err(table.Explain(ctx, nil)) }},
 		"History nil":          {true, func() error { return lastErr(table.History(ctx, nil)) }},
 		"Diff from 0 to Max":   {true, func() error { return lastErr(table.Diff(ctx, 0, mvcc.Max)) }},
 		"Diff Columns twice": {true, func() error {
@@ -122,7 +122,7 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		"Where InBloom nil":        {true, where(oribi.InBloom("v", nil))},
 		"Where InBloom zero":       {true, where(oribi.InBloom("v", &bloom.BloomFilter{}))},
 		"Where Cell short":         {true, where(oribi.Eq("v", oribi.Cell{1}))},
-		"Aggregate nothing":        {false, func() error { return errOf(table.Aggregate(ctx, nil, nil)) }},
+		"Aggregate nothing":        {false, func() error { return must.Err(table.Aggregate(ctx, nil, nil)) }},
 		"Aggregate zero":           {true, sum(oribi.Aggregate{})},
 		"Aggregate no terms":       {true, sum(oribi.SumOfProduct())},
 		"Aggregate a zero term":    {true, sum(oribi.SumOfProduct(oribi.Term{}))},
@@ -170,16 +170,16 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		"IfAbsent nil key":       {true, commit(func(b *oribi.Batch) { b.IfAbsent(table, nil) })},
 		"UpdateIf nil":           {true, commit(func(b *oribi.Batch) { b.UpdateIf(table, nil) })},
 		"typed add op 0":         {true, commit(func(b *oribi.Batch) { typed.Add(0, b, numberRow{}) })},
-		"typed Put nothing":      {false, func() error { return errOf(typed.Put(ctx)) }},
-		"Commit nil option":      {false, func() error { return errOf(store.NewBatch().Commit(ctx, nil)) }},
-		"Commit of a zero batch": {true, func() error { return errOf(new(oribi.Batch).Commit(ctx)) }},
+		"typed Put nothing":      {false, func() error { return must.Err(typed.Put(ctx)) }},
+		"Commit nil option":      {false, func() error { return must.Err(store.NewBatch().Commit(ctx, nil)) }},
+		"Commit of a zero batch": {true, func() error { return must.Err(new(oribi.Batch).Commit(ctx)) }},
 		"Insert into a zero batch": {true, func() error {
 			b := new(oribi.Batch)
 			b.Insert(table, oribi.Row{"k": 9, "v": 1})
 			return b.Err()
 		}},
-		"Get of a zero batch":       {true, func() error { return errOf(new(oribi.Batch).Get(ctx, table, 1)) }},
-		"Batch.Get nil table":       {true, func() error { return errOf(store.NewBatch().Get(ctx, nil, 1)) }},
+		"Get of a zero batch":       {true, func() error { return must.Err(new(oribi.Batch).Get(ctx, table, 1)) }},
+		"Batch.Get nil table":       {true, func() error { return must.Err(store.NewBatch().Get(ctx, nil, 1)) }},
 		"Batch.Schema nil table":    {false, func() error { store.NewBatch().Schema(nil); return nil }},
 		"Decimal 0 of a huge scale": {false, decimal(oribi.Decimal{Scale: math.MaxInt})},
 		"Decimal 0 of a low scale":  {false, decimal(oribi.Decimal{Scale: math.MinInt})},
@@ -192,21 +192,21 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 			return err
 		}},
 		"typed Ingest nil":   {true, func() error { _, _, err := typed.Ingest(ctx, nil); return err }},
-		"Typed nil":          {true, func() error { return errOf(oribi.Typed[numberRow](nil)) }},
-		"Typed of nothing":   {true, func() error { return errOf(oribi.Typed[nothing](table)) }},
-		"Typed of any":       {true, func() error { return errOf(oribi.Typed[any](table)) }},
-		"Typed of a pointer": {true, func() error { return errOf(oribi.Typed[*numberRow](table)) }},
-		"Typed of a time":    {true, func() error { return errOf(oribi.Typed[time.Time](table)) }},
-		"GetAs nil table":    {true, func() error { return errOf(oribi.GetAs[numberRow](ctx, nil, 1)) }},
+		"Typed nil":          {true, func() error { return must.Err(oribi.Typed[numberRow](nil)) }},
+		"Typed of nothing":   {true, func() error { return must.Err(oribi.Typed[nothing](table)) }},
+		"Typed of any":       {true, func() error { return must.Err(oribi.Typed[any](table)) }},
+		"Typed of a pointer": {true, func() error { return must.Err(oribi.Typed[*numberRow](table)) }},
+		"Typed of a time":    {true, func() error { return must.Err(oribi.Typed[time.Time](table)) }},
+		"GetAs nil table":    {true, func() error { return must.Err(oribi.GetAs[numberRow](ctx, nil, 1)) }},
 		"ScanAs nil table":   {true, func() error { return lastErr(oribi.ScanAs[numberRow](ctx, nil)) }},
-		"Patch nil table":    {true, func() error { return errOf(oribi.Patch(ctx, nil, numberRow{})) }},
+		"Patch nil table":    {true, func() error { return must.Err(oribi.Patch(ctx, nil, numberRow{})) }},
 		"PatchIn nil table": {true, func() error {
 			return oribi.PatchIn(store.NewBatch(), nil, numberRow{})
 		}},
-		"SchemaOf any":            {true, func() error { return errOf(oribi.SchemaOf[any]()) }},
-		"OpenTable no name":       {true, func() error { return errOf(oribi.OpenTable[numberRow](store, "")) }},
-		"Table no name":           {true, func() error { return errOf(store.Table("")) }},
-		"Table of a long name":    {true, func() error { return errOf(store.Table(strings.Repeat("x", 1<<20))) }},
+		"SchemaOf any":            {true, func() error { return must.Err(oribi.SchemaOf[any]()) }},
+		"OpenTable no name":       {true, func() error { return must.Err(oribi.OpenTable[numberRow](store, "")) }},
+		"Table no name":           {true, func() error { return must.Err(store.Table("")) }},
+		"Table of a long name":    {true, func() error { return must.Err(store.Table(strings.Repeat("x", 1<<20))) }},
 		"DropTable no name":       {true, func() error { return store.DropTable("") }},
 		"CreateTable zero schema": {true, create(&schema.Schema{})},
 		"CreateTable unknown type": {true,
@@ -236,39 +236,39 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		"Merge unknown rowsets": {true, func() error {
 			return scratch.Merge(ctx, compaction.Choice{RowSets: []uint64{998, 999}})
 		}},
-		"MergeBy nil": {true, func() error { return errOf(scratch.MergeBy(ctx, nil, 1<<20)) }},
+		"MergeBy nil": {true, func() error { return must.Err(scratch.MergeBy(ctx, nil, 1<<20)) }},
 		"MergeBy nil pointer": {true, func() error {
-			return errOf(scratch.MergeBy(ctx, (*compaction.Budgeted)(nil), 1<<20))
+			return must.Err(scratch.MergeBy(ctx, (*compaction.Budgeted)(nil), 1<<20))
 		}},
 		"MergeBy impossible": {true, func() error {
-			return errOf(scratch.MergeBy(ctx, compaction.Tiered{Runs: -1}, 1<<20))
+			return must.Err(scratch.MergeBy(ctx, compaction.Tiered{Runs: -1}, 1<<20))
 		}},
 		"MergeBy no budget": {false, func() error {
-			return errOf(scratch.MergeBy(ctx, compaction.Budgeted{}, -1))
+			return must.Err(scratch.MergeBy(ctx, compaction.Budgeted{}, -1))
 		}},
-		"CompactMajor no name": {true, func() error { return errOf(scratch.CompactMajor(ctx, "")) }},
-		"CompactMajor twice":   {false, func() error { return errOf(scratch.CompactMajor(ctx, "v", "v")) }},
-		"RestoreTo 0":          {false, func() error { return errOf(scratch.RestoreTo(ctx, 0)) }},
-		"RestoreTo Max":        {true, func() error { return errOf(scratch.RestoreTo(ctx, mvcc.Max)) }},
-		"UpdateWhere nil":      {true, func() error { return errOf(scratch.UpdateWhere(ctx, nil)) }},
+		"CompactMajor no name": {true, func() error { return must.Err(scratch.CompactMajor(ctx, "")) }},
+		"CompactMajor twice":   {false, func() error { return must.Err(scratch.CompactMajor(ctx, "v", "v")) }},
+		"RestoreTo 0":          {false, func() error { return must.Err(scratch.RestoreTo(ctx, 0)) }},
+		"RestoreTo Max":        {true, func() error { return must.Err(scratch.RestoreTo(ctx, mvcc.Max)) }},
+		"UpdateWhere nil":      {true, func() error { return must.Err(scratch.UpdateWhere(ctx, nil)) }},
 		"UpdateWhere key": {true, func() error {
-			return errOf(scratch.UpdateWhere(ctx, oribi.Row{"k": 1}))
+			return must.Err(scratch.UpdateWhere(ctx, oribi.Row{"k": 1}))
 		}},
 		"UpdateWhere nil option": {false, func() error {
-			return errOf(scratch.UpdateWhere(ctx, oribi.Row{"v": 1}, nil))
+			return must.Err(scratch.UpdateWhere(ctx, oribi.Row{"v": 1}, nil))
 		}},
-		"DeleteRange reversed":        {false, func() error { return errOf(scratch.DeleteRange(ctx, 5, 1)) }},
-		"DeleteRange of another type": {true, func() error { return errOf(scratch.DeleteRange(ctx, "x", nil)) }},
-		"Truncate nil option":         {false, func() error { return errOf(scratch.Truncate(ctx, nil)) }},
-		"SnapshotAt Max":              {true, func() error { return errOf(store.SnapshotAt(ctx, mvcc.Max)) }},
+		"DeleteRange reversed":        {false, func() error { return must.Err(scratch.DeleteRange(ctx, 5, 1)) }},
+		"DeleteRange of another type": {true, func() error { return must.Err(scratch.DeleteRange(ctx, "x", nil)) }},
+		"Truncate nil option":         {false, func() error { return must.Err(scratch.Truncate(ctx, nil)) }},
+		"SnapshotAt Max":              {true, func() error { return must.Err(store.SnapshotAt(ctx, mvcc.Max)) }},
 		"AdvanceClock Max":            {true, func() error { return store.AdvanceClock(mvcc.Max) }},
 		"AdvanceClock 0":              {false, func() error { return store.AdvanceClock(0) }},
 		"Verify nil report and progress": {false, func() error {
 			return store.Verify(ctx, nil, nil, nil)
 		}},
-		"Open no name": {true, func() error { return errOf(oribi.Open("", nil)) }},
+		"Open no name": {true, func() error { return must.Err(oribi.Open("", nil)) }},
 		"Open policy nil pointer": {true, func() error {
-			return errOf(oribi.Open("/nil", &oribi.Options{FS: vfs.NewMem(), Policy: (*compaction.Tiered)(nil)}))
+			return must.Err(oribi.Open("/nil", &oribi.Options{FS: vfs.NewMem(), Policy: (*compaction.Tiered)(nil)}))
 		}},
 		"Open huge limits": {false, func() error {
 			s, err := oribi.Open("/huge",
@@ -335,6 +335,5 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 
 func mustSchema(t testing.TB, columns ...schema.Column) *schema.Schema {
 	t.Helper()
-	s := must.Get(schema.New(columns, 1))(t)
-	return s
+	return must.Get(schema.New(columns, 1))(t)
 }

@@ -37,8 +37,7 @@ func TestBloomBytesAreCells(t *testing.T) {
 	b := store.NewBatch()
 	b.Insert(table, row)
 	must.Get(b.Commit(t.Context()))(t)
-	for b, err := range table.Scan(t.Context()).Batches() {
-		must.Do(t, err)
+	for b := range must.All(t, table.Scan(t.Context()).Batches()) {
 		for i, c := range b.Schema {
 			got := must.Get(oribi.BloomBytes(&c, row[c.Name]))(t)
 			must.Equal(t, string(got), string(b.Columns[i].Cell(0)), c.Name)
@@ -138,8 +137,7 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 		}
 		p := oribi.InBloom(c.column, filter)
 		keys := func(p oribi.Predicate) (keys []int64) {
-			for row, err := range table.Scan(t.Context(), oribi.Where(p)) {
-				must.Do(t, err)
+			for row := range must.All(t, table.Scan(t.Context(), oribi.Where(p))) {
 				keys = append(keys, row.K)
 			}
 			return keys
@@ -166,8 +164,7 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 			oribi.Or(oribi.Eq("k", 7), oribi.Not(oribi.Not(p))))); len(got) > 100 || !slices.Contains(got, 7) {
 			t.Errorf("%s in a tree: %v", p, got)
 		}
-		count := must.Get(table.Table.Count(t.Context(), oribi.Where(p)))(t)
-		must.Equal(t, count, int64(len(want)), p, "Count")
+		must.Equal(t, must.Get(table.Table.Count(t.Context(), oribi.Where(p)))(t), int64(len(want)), p, "Count")
 	}
 	if rested == 0 {
 		t.Error("no filter rested")

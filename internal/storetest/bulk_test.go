@@ -54,8 +54,7 @@ func content(t *testing.T, table *oribi.Table, opts ...oribi.ReadOption) map[int
 	for _, o := range opts {
 		scanOptions = append(scanOptions, o)
 	}
-	for row, err := range table.Scan(context.Background(), scanOptions...).Rows() {
-		must.Do(t, err)
+	for row := range must.All(t, table.Scan(context.Background(), scanOptions...).Rows()) {
 		out[row["k"].(int64)] = row["v"].(int64)
 	}
 	return out
@@ -348,8 +347,7 @@ func numberAt(t *testing.T, table *oribi.Table, k int64, at mvcc.Timestamp) (int
 // writtenBetween reports whether a row has versions in (from, to].
 func writtenBetween(t *testing.T, table *oribi.Table, k int64, from, to mvcc.Timestamp) bool {
 	t.Helper()
-	for v, err := range table.History(context.Background(), k, oribi.AsOf(to)) {
-		must.Do(t, err)
+	for v := range must.All(t, table.History(context.Background(), k, oribi.AsOf(to))) {
 		return v.Timestamp > from
 	}
 	return false

@@ -42,15 +42,15 @@ var cellWrites = map[string]struct {
 	"Batch.Cells": {true, func(ctx context.Context, t cellTable, cell oribi.Cell) error {
 		b := t.store.NewBatch()
 		b.Cells(oribi.OpUpsert, t.Table, [][]byte{{1, 0, 0, 0}, cell, cell}, nil)
-		return errOf(b.Commit(ctx))
+		return must.Err(b.Commit(ctx))
 	}},
 	"Batch.UpdateIf": {true, func(ctx context.Context, t cellTable, cell oribi.Cell) error {
 		b := t.store.NewBatch()
 		b.UpdateIf(t.Table, oribi.Row{"k": 1, "v": cell, "n": &cell}, oribi.NotNull("v"))
-		return errOf(b.Commit(ctx))
+		return must.Err(b.Commit(ctx))
 	}},
 	"Table.UpdateWhere": {true, func(ctx context.Context, t cellTable, cell oribi.Cell) error {
-		return errOf(t.UpdateWhere(ctx, oribi.Row{"v": cell, "n": cell}))
+		return must.Err(t.UpdateWhere(ctx, oribi.Row{"v": cell, "n": cell}))
 	}},
 	"Tx.Upsert": {true, func(ctx context.Context, t cellTable, cell oribi.Cell) error {
 		return t.store.Update(ctx, func(tx *oribi.Tx) error {
@@ -74,7 +74,7 @@ var cellWrites = map[string]struct {
 		if err != nil {
 			return err
 		}
-		return errOf(typed.Put(ctx, cellRow{1, cell, cell}))
+		return must.Err(typed.Put(ctx, cellRow{1, cell, cell}))
 	}},
 	"TableOf.Ingest": {false, func(ctx context.Context, t cellTable, cell oribi.Cell) error {
 		typed, err := oribi.Typed[cellRow](t.Table)
@@ -85,7 +85,7 @@ var cellWrites = map[string]struct {
 		return err
 	}},
 	"Patch": {true, func(ctx context.Context, t cellTable, cell oribi.Cell) error {
-		return errOf(oribi.Patch(ctx, t.Table, struct {
+		return must.Err(oribi.Patch(ctx, t.Table, struct {
 			K    int32 `oribi:",key"`
 			V, N *oribi.Cell
 		}{1, &cell, &cell}))
@@ -96,7 +96,7 @@ func cellOp(op oribi.Op) func(ctx context.Context, t cellTable, cell oribi.Cell)
 	return func(ctx context.Context, t cellTable, cell oribi.Cell) error {
 		b := t.store.NewBatch()
 		b.Row(op, t.Table, oribi.Row{"k": 1, "v": cell, "n": cell})
-		return errOf(b.Commit(ctx))
+		return must.Err(b.Commit(ctx))
 	}
 }
 

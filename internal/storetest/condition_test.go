@@ -47,8 +47,7 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 	b := store.NewBatch()
 	commit := func() mvcc.Timestamp {
 		t.Helper()
-		ts := must.Get(b.Commit(ctx, oribi.NoSync))(t)
-		return ts
+		return must.Get(b.Commit(ctx, oribi.NoSync))(t)
 	}
 	key := func(state, seq int) int { return state*1000 + seq }
 	each := func(op oribi.Op, v int, in ...int) {
@@ -221,8 +220,7 @@ func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 	}
 	wantValue(t, table, 12)
 	keys := map[any]bool{}
-	for d, err := range table.Diff(ctx, ts-1, ts) {
-		must.Do(t, err)
+	for d := range must.All(t, table.Diff(ctx, ts-1, ts)) {
 		keys[d.KeyRow()["k"]] = true
 	}
 	must.Equal(t, fmt.Sprint(keys), "map[1:true 5:true 8:true 10:true]", "changed by the batch")

@@ -34,8 +34,7 @@ func TestCopiesOfOldRowsAnswerAsTheStore(t *testing.T) {
 		for k := from; k < to; k++ {
 			b.Upsert(table, oribi.Row{"k": k, "v": v})
 		}
-		ts := must.Get(b.Commit(ctx))(t)
-		return ts
+		return must.Get(b.Commit(ctx))(t)
 	}
 	first := put(0, 1000, 1)
 	must.Do(t, table.Flush(ctx))

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -47,20 +46,20 @@ func TestPlacesThatAreRefused(t *testing.T) {
 	must.Do(t, os.Symlink(filepath.Join(base, "s"), link))
 	damaged := filepath.Join(base, "damaged")
 	must.Do(t, errors.Join(os.Mkdir(damaged, 0o700), os.Mkdir(filepath.Join(damaged, "data"), 0o700)))
-	checkpoint := func(out string) error { return errOf(store.Checkpoint(ctx, out)) }
+	checkpoint := func(out string) error { return must.Err(store.Checkpoint(ctx, out)) }
 	create := func(out string) error {
-		return errOf(backup.Open(backup.Dir(out, nil)).Backup(ctx, store))
+		return must.Err(backup.Open(backup.Dir(out, nil)).Backup(ctx, store))
 	}
 	const inStore = "is in the directory of a store: choose a place outside of it"
 	for name, c := range map[string]struct {
 		err  error
 		want string
 	}{
-		"kv.Open of nothing": {errOf(kvstore.Open("", nil)), "the name of the directory is empty"},
-		"Open of nothing":    {errOf(oribi.Open("", nil)), "the name of the directory is empty"},
-		"kv.Open of a link": {errOf(kvstore.Open(dangling, nil)),
+		"kv.Open of nothing": {must.Err(kvstore.Open("", nil)), "the name of the directory is empty"},
+		"Open of nothing":    {must.Err(oribi.Open("", nil)), "the name of the directory is empty"},
+		"kv.Open of a link": {must.Err(kvstore.Open(dangling, nil)),
 			"dangling: a symbolic link that leads nowhere"},
-		"Open to read of a link": {errOf(oribi.Open(dangling, &oribi.Options{ReadOnly: true})),
+		"Open to read of a link": {must.Err(oribi.Open(dangling, &oribi.Options{ReadOnly: true})),
 			"dangling: a symbolic link that leads nowhere"},
 		"Checkpoint to nothing": {checkpoint(""), "is empty"},
 		"Checkpoint to a link":  {checkpoint(dangling), "leads nowhere"},
@@ -70,14 +69,13 @@ func TestPlacesThatAreRefused(t *testing.T) {
 		"Backup inside":         {create(filepath.Join(base, "s", "x")), inStore},
 		"Backup into data":      {create(filepath.Join(link, "data")), inStore},
 		"Backup to nothing":     {create(""), "is empty"},
-		"Salvage inside": {errOf(salvage.Run(ctx, damaged, filepath.Join(damaged, "x"), nil, nil)),
+		"Salvage inside": {must.Err(salvage.Run(ctx, damaged, filepath.Join(damaged, "x"), nil, nil)),
 			inStore},
-		"Salvage inside of another": {errOf(salvage.Run(ctx, damaged, filepath.Join(link, "x"), nil, nil)), inStore},
+		"Salvage inside of another": {must.Err(salvage.Run(ctx, damaged, filepath.Join(link, "x"), nil, nil)), inStore},
 		"Extract inside":            {table.Extract(ctx, filepath.Join(link, "x")), inStore},
 	} {
-		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", name, c.err, c.want)
-		}
+		must.Refuse(t, c.err, name)
+		must.Contain(t, c.err.Error(), c.want, name)
 	}
 	must.Fail(t, must.Err(os.Lstat(filepath.Join(base, "nowhere"))), fs.ErrNotExist, "the target of the link was made")
 	for _, dir := range []string{"s", "damaged"} {

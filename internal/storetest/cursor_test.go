@@ -88,8 +88,7 @@ func TestCursorMovesAsOverASortedSlice(t *testing.T) {
 			scanned = append(scanned, o.(oribi.ScanOption))
 		}
 		m := &cursorModel{at: -1}
-		for row, err := range visits.Scan(t.Context(), scanned...) {
-			must.Do(t, err)
+		for row := range must.All(t, visits.Scan(t.Context(), scanned...)) {
 			m.rows = append(m.rows, row)
 		}
 		slices.SortFunc(m.rows, compareVisits)

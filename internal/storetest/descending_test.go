@@ -86,8 +86,7 @@ func visitsTable(t *testing.T, r *rand.Rand) (*oribi.TableOf[visit], []mvcc.Time
 // readTexts returns the texts of all rows.
 func readTexts[T fmt.Stringer](t *testing.T, rows iter.Seq2[T, error]) (texts []string) {
 	t.Helper()
-	for row, err := range rows {
-		must.Do(t, err)
+	for row := range must.All(t, rows) {
 		texts = append(texts, row.String())
 	}
 	return texts
@@ -144,15 +143,13 @@ func TestDescendingScanForms(t *testing.T) {
 		return visits.Table.Scan(t.Context(), append([]oribi.ScanOption{oribi.Columns("host", "n")}, opts...)...)
 	}
 	rows := func(opts ...oribi.ScanOption) (texts []string) {
-		for row, err := range scan(opts...).Rows() {
-			must.Do(t, err)
+		for row := range must.All(t, scan(opts...).Rows()) {
 			texts = append(texts, fmt.Sprint(narrowVisit{row["host"].(string), row["n"].(int64)}))
 		}
 		return texts
 	}
 	var batches []string
-	for b, err := range scan(oribi.Desc()).Batches() {
-		must.Do(t, err)
+	for b := range must.All(t, scan(oribi.Desc()).Batches()) {
 		for i := range b.Rows() {
 			var host narrowVisit
 			host.Host = string(b.Columns[0].Cell(i))

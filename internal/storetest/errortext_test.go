@@ -40,8 +40,6 @@ func lastErr[T any](seq iter.Seq2[T, error]) (err error) {
 	return nil
 }
 
-func errOf[T any](_ T, err error) error { return err }
-
 func checkErrors(t *testing.T, want error, calls []failingCall) {
 	t.Helper()
 	for _, c := range calls {
@@ -65,34 +63,36 @@ func readCalls(
 	ctx context.Context, store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow], place string,
 ) []failingCall {
 	return []failingCall{
-		{"Store.Snapshot", "", func() error { return errOf(store.Snapshot(ctx)) }},
-		{"Store.SnapshotAt", "", func() error { return errOf(store.SnapshotAt(ctx, mvcc.First)) }},
+		{"Store.Snapshot", "", func() error { return must.Err(store.Snapshot(ctx)) }},
+		{"Store.SnapshotAt", "", func() error { return must.Err(store.SnapshotAt(ctx, mvcc.First)) }},
 		{"Store.Verify", "", func() error { return store.Verify(ctx, func(oribi.Finding) {}) }},
-		{"Table.Get", place, func() error { return errOf(table.Get(ctx, 1)) }},
+		{"Table.Get", place, func() error { return must.Err(table.Get(ctx, 1)) }},
 		{"Table.GetCells", place, func() error { _, _, err := table.GetCells(ctx, 1); return err }},
-		{"Table.GetMany", place, func() error { return errOf(table.GetMany(ctx, []any{1})) }},
+		{"Table.GetMany", place, func() error { return must.Err(table.GetMany(ctx, []any{1})) }},
 		{"Table.GetManyCells", place, func() error { _, _, err := table.GetManyCells(ctx, []any{1}); return err }},
-		{"Table.Explain", place, func() error { return errOf(table.Explain(ctx, 1)) }},
-		{"Table.Count", place, func() error { return errOf(table.Count(ctx)) }},
-		{"Table.Count of some", place, func() error { return errOf(table.Count(ctx, oribi.Where(oribi.Eq("v", 1)))) }},
+		{"Table.Explain", place, func() error { return must.Err(table.Explain(ctx, 1)) }},
+		{"Table.Count", place, func() error { return must.Err(table.Count(ctx)) }},
+		{"Table.Count of some", place, func() error {
+			return must.Err(table.Count(ctx, oribi.Where(oribi.Eq("v", 1))))
+		}},
 		{"Table.Aggregate", place, func() error {
-			return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}))
+			return must.Err(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}))
 		}},
 		{"Table.Aggregate of groups", place, func() error {
-			return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.SumOf("v")}, oribi.GroupBy("k")))
+			return must.Err(table.Aggregate(ctx, []oribi.Aggregate{oribi.SumOf("v")}, oribi.GroupBy("k")))
 		}},
 		{"Table.Scan", place, func() error { return lastErr(table.Scan(ctx).Rows()) }},
 		{"Scan.Batches", place, func() error { return lastErr(table.Scan(ctx).Batches()) }},
 		{"Table.History", place, func() error { return lastErr(table.History(ctx, 1)) }},
 		{"Table.Diff", place, func() error { return lastErr(table.Diff(ctx, store.Visible(), store.Visible())) }},
-		{"TableOf.Get", place, func() error { return errOf(typed.Get(ctx, 1)) }},
-		{"TableOf.GetMany", place, func() error { return errOf(typed.GetMany(ctx, []any{1})) }},
+		{"TableOf.Get", place, func() error { return must.Err(typed.Get(ctx, 1)) }},
+		{"TableOf.GetMany", place, func() error { return must.Err(typed.GetMany(ctx, []any{1})) }},
 		{"TableOf.Scan", place, func() error { return lastErr(typed.Scan(ctx)) }},
 		{"TableOf.History", place, func() error { return lastErr(typed.History(ctx, 1)) }},
 		{"TableOf.Diff", place, func() error { return lastErr(typed.Diff(ctx, store.Visible(), store.Visible())) }},
-		{"GetAs", place, func() error { return errOf(oribi.GetAs[numberRow](ctx, table, 1)) }},
+		{"GetAs", place, func() error { return must.Err(oribi.GetAs[numberRow](ctx, table, 1)) }},
 		{"ScanAs", place, func() error { return lastErr(oribi.ScanAs[numberRow](ctx, table)) }},
-		{"Batch.Get", place, func() error { return errOf(store.NewBatch().Get(ctx, table, 1)) }},
+		{"Batch.Get", place, func() error { return must.Err(store.NewBatch().Get(ctx, table, 1)) }},
 	}
 }
 
@@ -104,30 +104,30 @@ func writeCalls(
 		{"Batch.Commit", "", func() error {
 			b := store.NewBatch()
 			b.Upsert(table, oribi.Row{"k": 1, "v": 1})
-			return errOf(b.Commit(ctx))
+			return must.Err(b.Commit(ctx))
 		}},
-		{"Batch.Commit of nothing", "", func() error { return errOf(store.NewBatch().Commit(ctx)) }},
-		{"TableOf.Put", "", func() error { return errOf(typed.Put(ctx, numberRow{1, 2})) }},
-		{"Patch", "", func() error { return errOf(oribi.Patch(ctx, table, numberRow{1, 2})) }},
+		{"Batch.Commit of nothing", "", func() error { return must.Err(store.NewBatch().Commit(ctx)) }},
+		{"TableOf.Put", "", func() error { return must.Err(typed.Put(ctx, numberRow{1, 2})) }},
+		{"Patch", "", func() error { return must.Err(oribi.Patch(ctx, table, numberRow{1, 2})) }},
 		{"Table.Ingest", place, func() error { _, _, err := table.Ingest(ctx, noVectors); return err }},
 		{"TableOf.Ingest", place, func() error {
 			_, _, err := typed.Ingest(ctx, func(func(numberRow) bool) {})
 			return err
 		}},
-		{"Table.UpdateWhere", place, func() error { return errOf(table.UpdateWhere(ctx, oribi.Row{"v": 1})) }},
-		{"Table.DeleteWhere", place, func() error { return errOf(table.DeleteWhere(ctx)) }},
-		{"Table.DeleteRange", place, func() error { return errOf(table.DeleteRange(ctx, 1, 2)) }},
-		{"Table.Truncate", place, func() error { return errOf(table.Truncate(ctx)) }},
-		{"Table.RestoreTo", place, func() error { return errOf(table.RestoreTo(ctx, store.Visible())) }},
+		{"Table.UpdateWhere", place, func() error { return must.Err(table.UpdateWhere(ctx, oribi.Row{"v": 1})) }},
+		{"Table.DeleteWhere", place, func() error { return must.Err(table.DeleteWhere(ctx)) }},
+		{"Table.DeleteRange", place, func() error { return must.Err(table.DeleteRange(ctx, 1, 2)) }},
+		{"Table.Truncate", place, func() error { return must.Err(table.Truncate(ctx)) }},
+		{"Table.RestoreTo", place, func() error { return must.Err(table.RestoreTo(ctx, store.Visible())) }},
 		{"Table.Rename", place, func() error { return table.Rename(ctx, "other") }},
 		{"Table.Alter", place, func() error { return table.Alter(ctx, oribi.SetComment("text")) }},
 		{"Table.Flush", place, func() error { return table.Flush(ctx) }},
-		{"Table.FlushDeltas", place, func() error { return errOf(table.FlushDeltas(ctx)) }},
+		{"Table.FlushDeltas", place, func() error { return must.Err(table.FlushDeltas(ctx)) }},
 		{"Table.Compact", place, func() error { return table.Compact(ctx) }},
-		{"Table.CompactMinor", place, func() error { return errOf(table.CompactMinor(ctx)) }},
-		{"Table.CompactMajor", place, func() error { return errOf(table.CompactMajor(ctx)) }},
-		{"Table.Recompress", place, func() error { return errOf(table.Recompress(ctx)) }},
-		{"Table.CollectUndos", place, func() error { return errOf(table.CollectUndos(ctx)) }},
+		{"Table.CompactMinor", place, func() error { return must.Err(table.CompactMinor(ctx)) }},
+		{"Table.CompactMajor", place, func() error { return must.Err(table.CompactMajor(ctx)) }},
+		{"Table.Recompress", place, func() error { return must.Err(table.Recompress(ctx)) }},
+		{"Table.CollectUndos", place, func() error { return must.Err(table.CollectUndos(ctx)) }},
 		{"Table.Merge", place, func() error { return table.Merge(ctx, compaction.Choice{}) }},
 		{"Table.Extract", place, func() error { return table.Extract(ctx, "/extracted") }},
 	}
@@ -136,13 +136,13 @@ func writeCalls(
 // otherCalls take no context.
 func otherCalls(store *oribi.Store, table *oribi.Table, place string) (reads, writes []failingCall) {
 	return []failingCall{
-			{"Store.Table", place, func() error { return errOf(store.Table("t")) }},
-			{"Store.Info", place, func() error { return errOf(store.Info()) }},
-			{"Store.DiskUsage", place, func() error { return errOf(store.DiskUsage()) }},
-			{"Table.Stats", place, func() error { return errOf(table.Stats(true)) }},
-			{"OpenTable", place, func() error { return errOf(oribi.OpenTable[numberRow](store, "t")) }},
+			{"Store.Table", place, func() error { return must.Err(store.Table("t")) }},
+			{"Store.Info", place, func() error { return must.Err(store.Info()) }},
+			{"Store.DiskUsage", place, func() error { return must.Err(store.DiskUsage()) }},
+			{"Table.Stats", place, func() error { return must.Err(table.Stats(true)) }},
+			{"OpenTable", place, func() error { return must.Err(oribi.OpenTable[numberRow](store, "t")) }},
 		}, []failingCall{
-			{"Store.CreateTable", place, func() error { return errOf(store.CreateTable("new", table.Schema())) }},
+			{"Store.CreateTable", place, func() error { return must.Err(store.CreateTable("new", table.Schema())) }},
 			{"Store.DropTable", place, func() error { return store.DropTable("t") }},
 			{"Store.AdvanceClock", place, func() error { return store.AdvanceClock(mvcc.First) }},
 		}
@@ -197,27 +197,27 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 		return func() error {
 			b := store.NewBatch()
 			fill(b)
-			return errOf(b.Commit(ctx))
+			return must.Err(b.Commit(ctx))
 		}
 	}
 	checkErrors(t, oribi.ErrNoColumn, []failingCall{
-		{"Get", `"nope"`, func() error { return errOf(table.Get(ctx, 1, oribi.Columns("nope"))) }},
+		{"Get", `"nope"`, func() error { return must.Err(table.Get(ctx, 1, oribi.Columns("nope"))) }},
 		{"GetCells", `"nope"`, func() error { _, _, err := table.GetCells(ctx, 1, oribi.Columns("nope")); return err }},
-		{"GetMany", `"nope"`, func() error { return errOf(table.GetMany(ctx, []any{1}, oribi.Columns("nope"))) }},
+		{"GetMany", `"nope"`, func() error { return must.Err(table.GetMany(ctx, []any{1}, oribi.Columns("nope"))) }},
 		{"Batch.Get", `"nope"`, func() error {
-			return errOf(store.NewBatch().Get(ctx, table, 1, oribi.Columns("nope")))
+			return must.Err(store.NewBatch().Get(ctx, table, 1, oribi.Columns("nope")))
 		}},
 		{"Scan", `"nope"`, func() error { return lastErr(table.Scan(ctx, oribi.Columns("nope")).Rows()) }},
 		{"Scan where", `"nope"`, func() error { return lastErr(table.Scan(ctx, nope).Rows()) }},
 		{"TableOf.Scan where", `"nope"`, func() error { return lastErr(typed.Scan(ctx, nope)) }},
-		{"Count", `"nope"`, func() error { return errOf(table.Count(ctx, nope)) }},
+		{"Count", `"nope"`, func() error { return must.Err(table.Count(ctx, nope)) }},
 		{"History", `"nope"`, func() error { return lastErr(table.History(ctx, 1, oribi.Columns("nope"))) }},
 		{"Diff", `"nope"`, func() error { return lastErr(table.Diff(ctx, 1, store.Visible(), oribi.Columns("nope"))) }},
 		{"DeleteWhere", `"nope"`, func() error {
-			return errOf(table.DeleteWhere(ctx, oribi.Where(oribi.Eq("nope", 1))))
+			return must.Err(table.DeleteWhere(ctx, oribi.Where(oribi.Eq("nope", 1))))
 		}},
-		{"UpdateWhere", `"nope"`, func() error { return errOf(table.UpdateWhere(ctx, oribi.Row{"nope": 1})) }},
-		{"CompactMajor", `"nope"`, func() error { return errOf(table.CompactMajor(ctx, "nope")) }},
+		{"UpdateWhere", `"nope"`, func() error { return must.Err(table.UpdateWhere(ctx, oribi.Row{"nope": 1})) }},
+		{"CompactMajor", `"nope"`, func() error { return must.Err(table.CompactMajor(ctx, "nope")) }},
 		{"Alter", `"nope"`, func() error { return table.Alter(ctx, oribi.DropColumn("nope")) }},
 		{"Commit", `"nope"`, commit(func(b *oribi.Batch) { b.Insert(table, oribi.Row{"k": 7, "nope": 1}) })},
 		{"Batch.Err", `"nope"`, func() error {
@@ -232,30 +232,30 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 		{"TableOf.If", `"nope"`, commit(func(b *oribi.Batch) { typed.If(b, numberRow{K: 1}, oribi.Eq("nope", 1)) })},
 	})
 	checkErrors(t, oribi.ErrNotFound, []failingCall{
-		{"Get", "99", func() error { return errOf(table.Get(ctx, 99)) }},
+		{"Get", "99", func() error { return must.Err(table.Get(ctx, 99)) }},
 		{"GetCells", "99", func() error { _, _, err := table.GetCells(ctx, 99); return err }},
-		{"TableOf.Get", "99", func() error { return errOf(typed.Get(ctx, 99)) }},
-		{"GetAs", "99", func() error { return errOf(oribi.GetAs[numberRow](ctx, table, 99)) }},
-		{"Batch.Get", "99", func() error { return errOf(store.NewBatch().Get(ctx, table, 99)) }},
+		{"TableOf.Get", "99", func() error { return must.Err(typed.Get(ctx, 99)) }},
+		{"GetAs", "99", func() error { return must.Err(oribi.GetAs[numberRow](ctx, table, 99)) }},
+		{"Batch.Get", "99", func() error { return must.Err(store.NewBatch().Get(ctx, table, 99)) }},
 		{"History", `table "t"`, func() error { return lastErr(table.History(ctx, 99)) }},
 		{"TableOf.History", `table "t"`, func() error { return lastErr(typed.History(ctx, 99)) }},
 		{"Update", "99", commit(func(b *oribi.Batch) { b.Update(table, oribi.Row{"k": 99, "v": 1}) })},
-		{"Patch", "99", func() error { return errOf(oribi.Patch(ctx, table, numberRow{99, 1})) }},
+		{"Patch", "99", func() error { return must.Err(oribi.Patch(ctx, table, numberRow{99, 1})) }},
 	})
 	checkErrors(t, oribi.ErrNoTable, []failingCall{
-		{"Table", `"missing"`, func() error { return errOf(store.Table("missing")) }},
+		{"Table", `"missing"`, func() error { return must.Err(store.Table("missing")) }},
 		{"DropTable", `"missing"`, func() error { return store.DropTable("missing") }},
 		{"Commit", "another store", commit(func(b *oribi.Batch) { b.Upsert(foreign, oribi.Row{"k": 1, "v": 1}) })},
-		{"Batch.Get", "another store", func() error { return errOf(store.NewBatch().Get(ctx, foreign, 1)) }},
+		{"Batch.Get", "another store", func() error { return must.Err(store.NewBatch().Get(ctx, foreign, 1)) }},
 	})
 	checkErrors(t, oribi.ErrRow, []failingCall{
-		{"Get", `"k"`, func() error { return errOf(table.Get(ctx, "text")) }},
-		{"GetMany", `"k"`, func() error { return errOf(table.GetMany(ctx, []any{1, "text"})) }},
-		{"Explain", `"k"`, func() error { return errOf(table.Explain(ctx, "text")) }},
+		{"Get", `"k"`, func() error { return must.Err(table.Get(ctx, "text")) }},
+		{"GetMany", `"k"`, func() error { return must.Err(table.GetMany(ctx, []any{1, "text"})) }},
+		{"Explain", `"k"`, func() error { return must.Err(table.Explain(ctx, "text")) }},
 		{"History", `"k"`, func() error { return lastErr(table.History(ctx, "text")) }},
 		{"Scan", `"k"`, func() error { return lastErr(table.Scan(ctx, oribi.From("text")).Rows()) }},
 		{"Diff", `"k"`, func() error { return lastErr(table.Diff(ctx, 1, store.Visible(), oribi.To("text"))) }},
-		{"DeleteRange", `"k"`, func() error { return errOf(table.DeleteRange(ctx, "text", nil)) }},
+		{"DeleteRange", `"k"`, func() error { return must.Err(table.DeleteRange(ctx, "text", nil)) }},
 		{"Insert", "key 1", commit(func(b *oribi.Batch) { b.Insert(table, oribi.Row{"k": 1, "v": 1}) })},
 		{"If", "key 1", commit(func(b *oribi.Batch) { b.If(table, oribi.Row{"k": 1}, oribi.Eq("v", 11)) })},
 		{"IfAbsent", "key 1", commit(func(b *oribi.Batch) { b.IfAbsent(table, oribi.Row{"k": 1}) })},
@@ -272,23 +272,23 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 		}},
 	})
 	checkErrors(t, oribi.ErrFuture, []failingCall{
-		{"Get", `table "t"`, func() error { return errOf(table.Get(ctx, 1, oribi.AsOf(mvcc.Max-1))) }},
+		{"Get", `table "t"`, func() error { return must.Err(table.Get(ctx, 1, oribi.AsOf(mvcc.Max-1))) }},
 		{"Scan", `table "t"`, func() error { return lastErr(table.Scan(ctx, oribi.AsOf(mvcc.Max-1)).Rows()) }},
-		{"SnapshotAt", "snapshot", func() error { return errOf(store.SnapshotAt(ctx, mvcc.Max-1)) }},
-		{"RestoreTo", `table "t"`, func() error { return errOf(table.RestoreTo(ctx, mvcc.Max-1)) }},
+		{"SnapshotAt", "snapshot", func() error { return must.Err(store.SnapshotAt(ctx, mvcc.Max-1)) }},
+		{"RestoreTo", `table "t"`, func() error { return must.Err(table.RestoreTo(ctx, mvcc.Max-1)) }},
 	})
 	checkErrors(t, oribi.ErrSchema, []failingCall{
-		{"CreateTable", `"new"`, func() error { return errOf(store.CreateTable("new", nil)) }},
+		{"CreateTable", `"new"`, func() error { return must.Err(store.CreateTable("new", nil)) }},
 		{"Rename", `table "t"`, func() error { return table.Rename(ctx, "") }},
-		{"Typed", `"x"`, func() error { return errOf(oribi.Typed[struct{ X int64 }](table)) }},
-		{"GetAs", `"x"`, func() error { return errOf(oribi.GetAs[struct{ X int64 }](ctx, table, 1)) }},
+		{"Typed", `"x"`, func() error { return must.Err(oribi.Typed[struct{ X int64 }](table)) }},
+		{"GetAs", `"x"`, func() error { return must.Err(oribi.GetAs[struct{ X int64 }](ctx, table, 1)) }},
 		{"ScanAs", `"x"`, func() error { return lastErr(oribi.ScanAs[struct{ X int64 }](ctx, table)) }},
-		{"Patch", `"x"`, func() error { return errOf(oribi.Patch(ctx, table, struct{ X int64 }{})) }},
-		{"SchemaOf", "int", func() error { return errOf(oribi.SchemaOf[int]()) }},
+		{"Patch", `"x"`, func() error { return must.Err(oribi.Patch(ctx, table, struct{ X int64 }{})) }},
+		{"SchemaOf", "int", func() error { return must.Err(oribi.SchemaOf[int]()) }},
 		{"Alter", `"k"`, func() error { return table.Alter(ctx, oribi.DropColumn("k")) }},
 	})
 	checkErrors(t, oribi.ErrExists, []failingCall{
-		{"CreateTable", `"t"`, func() error { return errOf(store.CreateTable("t", table.Schema())) }},
+		{"CreateTable", `"t"`, func() error { return must.Err(store.CreateTable("t", table.Schema())) }},
 		{"Alter", `"v"`, func() error {
 			return table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "v", Type: schema.Int64, Nullable: true}))
 		}},
@@ -296,32 +296,32 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 	b := store.NewBatch()
 	must.Get(b.Commit(ctx))(t)
 	checkErrors(t, oribi.ErrCommitted, []failingCall{{"Commit", "commit", func() error {
-		return errOf(b.Commit(ctx))
+		return must.Err(b.Commit(ctx))
 	}}})
 	other := must.Get(store.Snapshot(ctx))(t)
 	other.Close()
 	checkErrors(t, oribi.ErrClosed, []failingCall{{"Get", `table "t"`, func() error {
-		return errOf(table.Get(ctx, 1, oribi.At(other)))
+		return must.Err(table.Get(ctx, 1, oribi.At(other)))
 	}}})
 	checkErrors(t, nil, []failingCall{
 		{"Options.Validate", "MemoryLimit", func() error {
 			return (&oribi.Options{MemoryLimit: 1, CellLimit: -1}).Validate()
 		}},
 		{"Diff", `table "t"`, func() error { return lastErr(table.Diff(ctx, 2, 1)) }},
-		{"Open", "MemoryLimit", func() error { return errOf(oribi.Open("/x", &oribi.Options{MemoryLimit: 1})) }},
+		{"Open", "MemoryLimit", func() error { return must.Err(oribi.Open("/x", &oribi.Options{MemoryLimit: 1})) }},
 	})
 	missing := filepath.Join(t.TempDir(), "missing")
 	checkErrors(t, oribi.ErrNotStore, []failingCall{
-		{"Open", missing, func() error { return errOf(oribi.Open(missing, &oribi.Options{ErrorIfMissing: true})) }},
+		{"Open", missing, func() error { return must.Err(oribi.Open(missing, &oribi.Options{ErrorIfMissing: true})) }},
 	})
 	// A dropped table.
 	must.Do(t, store.DropTable("t"))
 	checkErrors(t, oribi.ErrNoTable, []failingCall{
-		{"Get", `table "t"`, func() error { return errOf(table.Get(ctx, 1)) }},
+		{"Get", `table "t"`, func() error { return must.Err(table.Get(ctx, 1)) }},
 		{"Scan", `table "t"`, func() error { return lastErr(table.Scan(ctx).Rows()) }},
 		{"Flush", `table "t"`, func() error { return table.Flush(ctx) }},
 		{"Commit", `table "t"`, commit(func(b *oribi.Batch) { b.Upsert(table, oribi.Row{"k": 1, "v": 1}) })},
-		{"Truncate", `table "t"`, func() error { return errOf(table.Truncate(ctx)) }},
+		{"Truncate", `table "t"`, func() error { return must.Err(table.Truncate(ctx)) }},
 		{"Rename", `table "t"`, func() error { return table.Rename(ctx, "u") }},
 		{"Alter", `table "t"`, func() error { return table.Alter(ctx, oribi.SetHistory(time.Hour)) }},
 	})
@@ -385,7 +385,7 @@ func TestErrorsNameTheNearestTableOrColumn(t *testing.T) {
 	commit := func(fill func(b *oribi.Batch)) error {
 		b := store.NewBatch()
 		fill(b)
-		return errOf(b.Commit(ctx))
+		return must.Err(b.Commit(ctx))
 	}
 	size, path := `; did you mean "size"?`, `; did you mean "path"?`
 	for _, c := range []struct {
@@ -393,21 +393,21 @@ func TestErrorsNameTheNearestTableOrColumn(t *testing.T) {
 		want string
 		err  error
 	}{
-		{"Table", `oribi: table "fils": no such table; did you mean "files"?`, errOf(store.Table("fils"))},
+		{"Table", `oribi: table "fils": no such table; did you mean "files"?`, must.Err(store.Table("fils"))},
 		{"DropTable", `oribi: drop table "fils": no such table; did you mean "files"?`, store.DropTable("fils")},
-		{"Table far from all", `oribi: table "x": no such table; there is "files"`, errOf(store.Table("x"))},
-		{"Get", size, errOf(table.Get(ctx, "a", oribi.Columns("sise")))},
+		{"Table far from all", `oribi: table "x": no such table; there is "files"`, must.Err(store.Table("x"))},
+		{"Get", size, must.Err(table.Get(ctx, "a", oribi.Columns("sise")))},
 		{"Get far from all", `oribi: table "files": column "x": no such column; there is "path", "size"`,
-			errOf(table.Get(ctx, "a", oribi.Columns("x")))},
-		{"Get by a row", path, errOf(table.Get(ctx, oribi.Row{"pth": "a"}))},
-		{"Get by a row that is longer", path, errOf(table.Get(ctx, oribi.Row{"path": "a", "pth": "a"}))},
+			must.Err(table.Get(ctx, "a", oribi.Columns("x")))},
+		{"Get by a row", path, must.Err(table.Get(ctx, oribi.Row{"pth": "a"}))},
+		{"Get by a row that is longer", path, must.Err(table.Get(ctx, oribi.Row{"path": "a", "pth": "a"}))},
 		{"Scan", size, lastErr(table.Scan(ctx, oribi.Columns("sise")).Rows())},
 		{"Where", size, lastErr(table.Scan(ctx, oribi.Where(oribi.Not(oribi.Eq("sise", 1)))).Rows())},
-		{"Count", size, errOf(table.Count(ctx, oribi.Where(oribi.IsNull("sise"))))},
+		{"Count", size, must.Err(table.Count(ctx, oribi.Where(oribi.IsNull("sise"))))},
 		{"History", size, lastErr(table.History(ctx, "a", oribi.Columns("sise")))},
 		{"Diff", size, lastErr(table.Diff(ctx, 1, store.Visible(), oribi.Columns("sise")))},
-		{"UpdateWhere", size, errOf(table.UpdateWhere(ctx, oribi.Row{"sise": 1}))},
-		{"CompactMajor", size, errOf(table.CompactMajor(ctx, "sise"))},
+		{"UpdateWhere", size, must.Err(table.UpdateWhere(ctx, oribi.Row{"sise": 1}))},
+		{"CompactMajor", size, must.Err(table.CompactMajor(ctx, "sise"))},
 		{"DropColumn", size, table.Alter(ctx, oribi.DropColumn("sise"))},
 		{"RenameColumn", size, table.Alter(ctx, oribi.RenameColumn("sise", "bytes"))},
 		{"SetDefault", size, table.Alter(ctx, oribi.SetDefault("sise", 1))},
@@ -417,8 +417,8 @@ func TestErrorsNameTheNearestTableOrColumn(t *testing.T) {
 			b.UpdateIf(table, oribi.Row{"path": "a", "size": 1}, oribi.Eq("sise", 1))
 		})},
 		{"TableOf.If", size, commit(func(b *oribi.Batch) { files.If(b, fileRow{Path: "a"}, oribi.Eq("sise", 1)) })},
-		{"GetAs", size, errOf(oribi.GetAs[struct{ Sise int64 }](ctx, table, "a"))},
-		{"Typed", size, errOf(oribi.Typed[struct {
+		{"GetAs", size, must.Err(oribi.GetAs[struct{ Sise int64 }](ctx, table, "a"))},
+		{"Typed", size, must.Err(oribi.Typed[struct {
 			Path string `oribi:"path,key"`
 			Sise int64
 		}](table))},

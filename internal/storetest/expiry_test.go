@@ -47,8 +47,7 @@ func (s *sessions) put(k, v int, d time.Duration) mvcc.Timestamp {
 	s.t.Helper()
 	b := s.store.NewBatch()
 	b.Upsert(s.table, s.row(k, v, d))
-	ts := must.Get(b.Commit(context.Background()))(s.t)
-	return ts
+	return must.Get(b.Commit(context.Background()))(s.t)
 }
 
 func (s *sessions) row(k, v int, d time.Duration) oribi.Row {

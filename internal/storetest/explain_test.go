@@ -39,8 +39,7 @@ func explainTable(t *testing.T) (table *oribi.Table, before mvcc.Timestamp) {
 	commit := func(fill func(b *oribi.Batch)) mvcc.Timestamp {
 		b := store.NewBatch()
 		fill(b)
-		ts := must.Get(b.Commit(t.Context()))(t)
-		return ts
+		return must.Get(b.Commit(t.Context()))(t)
 	}
 	put := func(from, to int) mvcc.Timestamp {
 		return commit(func(b *oribi.Batch) {
@@ -374,12 +373,10 @@ func explainOfRandomScans(t *testing.T, table *oribi.Table, before mvcc.Timestam
 			opts = append(opts, oribi.Desc())
 		}
 		want, got := int64(0), int64(0)
-		for b, err := range table.Scan(t.Context(), opts...).Batches() {
-			must.Do(t, err)
+		for b := range must.All(t, table.Scan(t.Context(), opts...).Batches()) {
 			want += int64(b.Selected())
 		}
-		for b, err := range table.Scan(t.Context(), append(opts, oribi.Explain(&e))...).Batches() {
-			must.Do(t, err)
+		for b := range must.All(t, table.Scan(t.Context(), append(opts, oribi.Explain(&e))...).Batches()) {
 			got += int64(b.Selected())
 		}
 		if checkSums(t, &e); got != want || e.Returned != want || !e.Complete {

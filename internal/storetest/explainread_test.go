@@ -39,8 +39,7 @@ func readTable(t *testing.T, options ...oribi.TableOption) (table *oribi.Table, 
 		t.Helper()
 		b := store.NewBatch()
 		fill(b)
-		ts := must.Get(b.Commit(t.Context()))(t)
-		return ts
+		return must.Get(b.Commit(t.Context()))(t)
 	}
 	put := func(from, step, n int) mvcc.Timestamp {
 		return commit(func(b *oribi.Batch) {
@@ -88,8 +87,7 @@ func TestExplainSaysHowARowIsFound(t *testing.T) {
 	table, inserted, changed := readTable(t)
 	explain := func(key int, opts ...oribi.GetOption) oribi.Trace {
 		t.Helper()
-		trace := must.Get(table.Explain(t.Context(), key, opts...))(t)
-		return trace
+		return must.Get(table.Explain(t.Context(), key, opts...))(t)
 	}
 	keyFiles := []string{"bloom file", `column "k"`}
 

@@ -109,8 +109,7 @@ func TestWriterIsAboveConfirmedTime(t *testing.T) {
 	mem := vfs.NewMem()
 	open := func(o oribi.Options) *oribi.Store {
 		o.FS = mem
-		s := must.Get(oribi.Open("/store", &o))(t)
-		return s
+		return must.Get(oribi.Open("/store", &o))(t)
 	}
 	store := open(oribi.Options{})
 	fillNumbers(t, store, numbersTable(t, store, "numbers"), 0, 10)

@@ -47,8 +47,7 @@ func ingestInFlight(t *testing.T, fails bool) {
 		}
 	})
 	content := func(s *oribi.Store) string {
-		got := must.Get(followers.Content(s))(t)
-		return got
+		return must.Get(followers.Content(s))(t)
 	}
 	var early *oribi.Store
 	const before = "a:; b: 0=0; "

@@ -434,8 +434,7 @@ func TestReadersDirectoryBelongsToTheStore(t *testing.T) {
 	follower := must.Get(oribi.Open(dir, &oribi.Options{Follow: true}))(t)
 	defer follower.Close()
 	for _, s := range []*oribi.Store{store, follower} {
-		u := must.Get(s.DiskUsage())(t)
-		must.Equal(t, u.Foreign, 0, "foreign bytes")
+		must.Equal(t, must.Get(s.DiskUsage())(t).Foreign, 0, "foreign bytes")
 	}
 	if entries, err := os.ReadDir(dir + "/readers"); err != nil || len(entries) != 1 {
 		t.Errorf("readers/ contains %v, %v", entries, err)

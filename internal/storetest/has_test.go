@@ -169,8 +169,7 @@ func TestMissingRowsAreNamed(t *testing.T) {
 		_, missing[path] = pages.Table.Get(ctx, oribi.Key{"host", path})
 	}
 	for path, err := range missing {
-		if !errors.Is(err, oribi.ErrNotFound) || !strings.Contains(err.Error(), fmt.Sprintf("%q", path)) {
-			t.Errorf("path %q: %v", path, err)
-		}
+		must.Fail(t, err, oribi.ErrNotFound, "path", path)
+		must.Contain(t, err.Error(), fmt.Sprintf("%q", path), "path", path)
 	}
 }

@@ -72,8 +72,7 @@ func span(from, to int64) (keys []int64) {
 // allKeys returns the keys of a table.
 func allKeys(t *testing.T, table *oribi.Table, opts ...oribi.ScanOption) (keys []int64) {
 	t.Helper()
-	for b, err := range table.Scan(context.Background(), opts...).Batches() {
-		must.Do(t, err)
+	for b := range must.All(t, table.Scan(context.Background(), opts...).Batches()) {
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			keys = append(keys, batch.Values[int64](b.Columns[0])[i])
 		}
@@ -91,8 +90,7 @@ func commitRows(t *testing.T, store *oribi.Store, op oribi.Op, table *oribi.Tabl
 		}
 		b.Row(op, table, row)
 	}
-	ts := must.Get(b.Commit(context.Background()))(t)
-	return ts
+	return must.Get(b.Commit(context.Background()))(t)
 }
 
 func TestIngestCommitsAllRowSetsAtOneTimestamp(t *testing.T) {
@@ -289,8 +287,7 @@ func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
 		return claim(value, chosen)
 	})
 	c.work(proofTime(200 * time.Millisecond))
-	for b, err := range table.Scan(ctx).Batches() {
-		must.Do(t, err)
+	for b := range must.All(t, table.Scan(ctx).Batches()) {
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			k, v := batch.Values[int64](b.Columns[0])[i], batch.Values[int64](b.Columns[1])[i]
 			must.Equal(t, won[k], v, "key", k, "has", v, "won by")
@@ -369,8 +366,7 @@ func TestTypedIngestTakesStructs(t *testing.T) {
 	must.Do(t, err)
 	must.Equal(t, got, n, "rows")
 	i := 0
-	for row, err := range table.Scan(ctx) {
-		must.Do(t, err)
+	for row := range must.All(t, table.Scan(ctx)) {
 		binary.BigEndian.PutUint64(raw, uint64(i))
 		if row.Host != fmt.Sprintf("h%03d", i/100) || row.At != int64(i%100) || (row.Text == nil) != (i%3 == 0) ||
 			row.Text != nil && *row.Text != fmt.Sprint(i) || string(row.Raw) != string(raw[:i%9]) {

@@ -80,8 +80,7 @@ func TestFiltersOfKeyColumnsBoundScans(t *testing.T) {
 				}
 			}
 		}
-		for row, err := range table.Scan(t.Context(), oribi.Where(c.p)).Rows() {
-			must.Do(t, err)
+		for row := range must.All(t, table.Scan(t.Context(), oribi.Where(c.p)).Rows()) {
 			got = append(got, fmt.Sprintf("%q %d", row["a"], row["b"]))
 		}
 		n, err := table.Count(t.Context(), oribi.Where(c.p), oribi.Workers(2))

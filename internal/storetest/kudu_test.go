@@ -126,8 +126,7 @@ func lines(part string) []string { return strings.Split(strings.TrimSuffix(part,
 // integers.
 func rowsAsOf(t *testing.T, table *oribi.Table, ts mvcc.Timestamp) (out []string) {
 	columns := table.Schema().Columns
-	for b, err := range table.Scan(t.Context(), oribi.AsOf(ts)).Batches() {
-		must.Do(t, err)
+	for b := range must.All(t, table.Scan(t.Context(), oribi.AsOf(ts)).Batches()) {
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			line := []byte{'['}
 			for j, v := range b.Columns {

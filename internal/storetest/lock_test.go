@@ -46,8 +46,7 @@ func TestRemovedLockFileAllowsNoSecondWriter(t *testing.T) {
 		must.Do(t, os.Remove(filepath.Join(dir, "LOCK")))
 		cmd := exec.Command(program, "-test.run=^TestOpenInSecondProcess$", "-test.v")
 		cmd.Env = append(os.Environ(), openDir+"="+dir)
-		out, err := cmd.CombinedOutput()
-		must.Do(t, err)
+		out := must.Get(cmd.CombinedOutput())(t)
 		must.Contain(t, string(out), "locked=true", "second process")
 		must.Fail(t, must.Err(oribi.Open(dir, &oribi.Options{Manual: true})), oribi.ErrLocked,
 			"second writer in this process")

@@ -62,7 +62,8 @@ func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 				b.Insert(numbersTable(t, s, "numbers"), oribi.Row{"k": 0, "v": 0})
 				must.Get(b.Commit(ctx, oribi.NoSync))(t)
 				must.Fail(t, must.Err(oribi.Open("/store",
-					&oribi.Options{FS: withLogOf(t, before, disk.Read()), ReadOnly: true})), oribi.ErrCorrupt, "all files as before the change, and the log as after the batch")
+					&oribi.Options{FS: withLogOf(t, before, disk.Read()), ReadOnly: true})), oribi.ErrCorrupt,
+					"all files as before the change, and the log as after the batch")
 				both, refused := 0, 0
 				for state := range disk.Point().States(seedtest.Seed(t), 0) {
 					written, done, err := showsOf(state.Image, c.done)

@@ -24,12 +24,8 @@ import (
 
 func metricsOf(t *testing.T, store *oribi.Store) oribi.Metrics {
 	t.Helper()
-	m := must.Get(store.Metrics())(t)
-	return m
+	return must.Get(store.Metrics())(t)
 }
-
-// errorOf returns the error of a call with a result that does not matter.
-func errorOf[T any](_ T, err error) error { return err }
 
 // jobSums adds up events by kind.
 type jobSums struct {
@@ -94,17 +90,21 @@ func TestMetricsCountJobs(t *testing.T) {
 	putNumbers(t, store, table, 2000, func(k int) int { return k })
 	steps := []func() error{
 		func() error { return table.Flush(ctx) },
-		func() error { return errorOf(table.UpdateWhere(ctx, oribi.Row{"v": 1}, oribi.Where(oribi.Lt("k", 9)))) },
-		func() error { return errorOf(table.FlushDeltas(ctx)) },
-		func() error { return errorOf(table.UpdateWhere(ctx, oribi.Row{"v": 2}, oribi.Where(oribi.Lt("k", 9)))) },
-		func() error { return errorOf(table.FlushDeltas(ctx)) },
-		func() error { return errorOf(table.CompactMinor(ctx)) },
-		func() error { return errorOf(table.CompactMajor(ctx)) },
+		func() error {
+			return must.Err(table.UpdateWhere(ctx, oribi.Row{"v": 1}, oribi.Where(oribi.Lt("k", 9))))
+		},
+		func() error { return must.Err(table.FlushDeltas(ctx)) },
+		func() error {
+			return must.Err(table.UpdateWhere(ctx, oribi.Row{"v": 2}, oribi.Where(oribi.Lt("k", 9))))
+		},
+		func() error { return must.Err(table.FlushDeltas(ctx)) },
+		func() error { return must.Err(table.CompactMinor(ctx)) },
+		func() error { return must.Err(table.CompactMajor(ctx)) },
 		func() error {
 			err := table.Alter(ctx, oribi.SetCompression("v", schema.Dense))
-			return errors.Join(err, errorOf(table.Recompress(ctx)))
+			return errors.Join(err, must.Err(table.Recompress(ctx)))
 		},
-		func() error { now = now.Add(time.Hour); return errorOf(table.CollectUndos(ctx)) },
+		func() error { now = now.Add(time.Hour); return must.Err(table.CollectUndos(ctx)) },
 		func() error {
 			_, _, err := table.Ingest(ctx, steps(nil, numbers(5000, 5001)))
 			return err
@@ -331,7 +331,7 @@ func TestMetricsShowWhatReadsPin(t *testing.T) {
 	sn, err := store.Snapshot(ctx)
 	step(err)
 	putNumbers(t, store, table, 50, func(k int) int { return -k })
-	step(errorOf(table.FlushDeltas(ctx)))
+	step(must.Err(table.FlushDeltas(ctx)))
 	for _, err := range table.Scan(ctx).Batches() {
 		step(err)
 		step(table.Compact(ctx))
@@ -475,8 +475,7 @@ func TestMetricsAsPrometheusText(t *testing.T) {
 	}
 	m := metricsOf(t, store)
 	var out bytes.Buffer
-	n := must.Get(m.WriteTo(&out))(t)
-	must.Equal(t, n, int64(out.Len()), "bytes")
+	must.Equal(t, must.Get(m.WriteTo(&out))(t), int64(out.Len()), "bytes")
 	families := must.Get(parseMetrics(out.String()))(t)
 	for name, f := range families {
 		if !metricName.MatchString(name) ||

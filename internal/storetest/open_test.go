@@ -228,8 +228,7 @@ func TestLogThatEndsTooEarlyIsCorrupt(t *testing.T) {
 	mem := vfs.NewMem()
 	const segment = "/store/wal/000000000001.wal"
 	open := func() *oribi.Store {
-		store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
-		return store
+		return must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true}))(t)
 	}
 	store := open()
 	table := numbersTable(t, store, "numbers")

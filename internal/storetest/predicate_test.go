@@ -333,8 +333,7 @@ func valueTable(t *testing.T, store *oribi.Store, name string, c schema.Column) 
 	t.Helper()
 	c.Name = "v"
 	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, c}, 1))(t)
-	table := must.Get(store.CreateTable(name, s))(t)
-	return table
+	return must.Get(store.CreateTable(name, s))(t)
 }
 
 // Numbers are accepted in rows if the column can represent them exactly, and refused otherwise.
@@ -470,8 +469,7 @@ func TestPatternsAreThoseOfAModel(t *testing.T) {
 		must.Equal(t, got, want, expression, "rows")
 		var explained oribi.Explanation
 		found := int64(0)
-		for _, err := range table.Scan(t.Context(), oribi.Where(p), oribi.Explain(&explained)).Rows() {
-			must.Do(t, err)
+		for range must.All(t, table.Scan(t.Context(), oribi.Where(p), oribi.Explain(&explained)).Rows()) {
 			found++
 		}
 		if found != want || explained.String() == "" {

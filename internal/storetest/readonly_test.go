@@ -2,12 +2,10 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -39,8 +37,7 @@ func countNumbers(t *testing.T, store *oribi.Store) int64 {
 	t.Helper()
 	table := must.Get(store.Table("numbers"))(t)
 	var n int64
-	for row, err := range table.Scan(context.Background()).Rows() {
-		must.Do(t, err)
+	for row := range must.All(t, table.Scan(context.Background()).Rows()) {
 		if row["k"] != n || row["v"] != -n {
 			t.Fatalf("row %d is %v", n, row)
 		}
@@ -57,9 +54,8 @@ func TestSecondOpenerIsLockedOut(t *testing.T) {
 		refused := func(what string, readOnly bool, holder string) {
 			t.Helper()
 			s, err := open(readOnly)
-			if !errors.Is(err, oribi.ErrLocked) || !strings.Contains(err.Error(), holder) {
-				t.Errorf("%s: got %v, want ErrLocked with %q", what, err, holder)
-			}
+			must.Fail(t, err, oribi.ErrLocked, what)
+			must.Contain(t, err.Error(), holder, what)
 			if err == nil {
 				s.Close()
 			}

@@ -32,8 +32,7 @@ func TestStructReadsOfSomeColumns(t *testing.T) {
 	want := []account{{ID: 1, Email: "a"}, {ID: 2, Email: "c"}}
 
 	var got []account
-	for row, err := range accounts.Scan(ctx, columns) {
-		must.Do(t, err)
+	for row := range must.All(t, accounts.Scan(ctx, columns)) {
 		got = append(got, row)
 	}
 	c := accounts.Cursor(ctx, oribi.Columns("email"))
@@ -53,8 +52,7 @@ func TestStructReadsOfSomeColumns(t *testing.T) {
 		for id := range 2 {
 			got = append(got, must.Get(accounts.In(tx).Get(id+1, columns))(t))
 		}
-		for row, err := range accounts.In(tx).Scan(columns) {
-			must.Do(t, err)
+		for row := range must.All(t, accounts.In(tx).Scan(columns)) {
 			got = append(got, row)
 		}
 		return nil
@@ -62,12 +60,10 @@ func TestStructReadsOfSomeColumns(t *testing.T) {
 	must.Equal(t, got, slices.Repeat(want, 5))
 
 	versions, differences := 0, ""
-	for _, err := range accounts.History(ctx, 1, columns) {
-		must.Do(t, err)
+	for range must.All(t, accounts.History(ctx, 1, columns)) {
 		versions++
 	}
-	for d, err := range accounts.Diff(ctx, first, last, columns) {
-		must.Do(t, err)
+	for d := range must.All(t, accounts.Diff(ctx, first, last, columns)) {
 		differences += fmt.Sprint(d.Before.ID, d.Before.Email, d.After.Email)
 	}
 	if versions != 1 || differences != "2bc" { // the note of the first row is not read
@@ -154,16 +150,14 @@ func TestDiffWithOptions(t *testing.T) {
 		return fmt.Sprint(d.Kind, d.KeyRow(), part(d.BeforeRow()), part(d.AfterRow()))
 	}
 	diff := func(columns []string, opts ...oribi.RowsOption) (texts []string) {
-		for d, err := range table.Diff(t.Context(), from, to, opts...) {
-			must.Do(t, err)
+		for d := range must.All(t, table.Diff(t.Context(), from, to, opts...)) {
 			texts = append(texts, text(&d, columns...))
 		}
 		return texts
 	}
 	v, w := []string{"v"}, []string{"v", "w"}
 	of := func(columns []string, keep func(k int64, before, after oribi.Row) bool) (texts []string) {
-		for d, err := range table.Diff(t.Context(), from, to, oribi.Columns("k", "v", "w")) {
-			must.Do(t, err)
+		for d := range must.All(t, table.Diff(t.Context(), from, to, oribi.Columns("k", "v", "w"))) {
 			if before, after := d.BeforeRow(), d.AfterRow(); keep(d.KeyRow()["k"].(int64), before, after) {
 				texts = append(texts, text(&d, columns...))
 			}

@@ -223,8 +223,7 @@ func openBlocks(t *testing.T, mem *vfs.Mem) *blockmanager.Manager {
 		_, err = hex.Decode(o.Instance[:], []byte(info.UUID))
 	}
 	must.Do(t, err)
-	m := must.Get(blockmanager.Open(o))(t)
-	return m
+	return must.Get(blockmanager.Open(o))(t)
 }
 
 // flipInColumn damages a cblock of a column and returns how many rows it has.

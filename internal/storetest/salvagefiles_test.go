@@ -161,8 +161,7 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 	}
 	saved := must.Get(out.Table("t"))(t)
 	n := int64(0)
-	for row, err := range saved.Scan(ctx).Rows() {
-		must.Do(t, err)
+	for row := range must.All(t, saved.Scan(ctx).Rows()) {
 		k := row["k"].(int64)
 		if row["a"] != a[k] || row["b"] != -a[k] {
 			t.Fatalf("row %v, want a=%d", row, a[k])

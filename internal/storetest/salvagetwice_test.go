@@ -117,8 +117,7 @@ func salvageSound(t *testing.T, image *vfs.Mem) (*oribi.Store, *oribi.Table, []s
 				t.Error("twice in a scan:", row, err)
 			}
 			keys[row["id"]] = true
-			for _, err := range table.History(ctx, row["id"]) {
-				must.Do(t, err)
+			for range must.All(t, table.History(ctx, row["id"])) {
 			}
 		}
 		must.Equal(t, must.Get(table.Count(ctx))(t), int64(len(keys)), "rows")

@@ -158,8 +158,7 @@ func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 	check("follower", followed)
 
 	var events [][][]byte
-	for b, err := range store.Subscribe(ctx, first-1, last) {
-		must.Do(t, err)
+	for b := range must.All(t, store.Subscribe(ctx, first-1, last)) {
 		for _, c := range b.Changes {
 			events = append(events, c.After)
 		}

@@ -40,8 +40,7 @@ func TestShortRangesAllocateLittle(t *testing.T) {
 			return n
 		}},
 		{"structs", 25 + 2*length, func() (n int) {
-			for _, err := range table.Scan(t.Context(), oribi.From(int64(700)), oribi.Limit(length)) {
-				must.Do(t, err)
+			for range must.All(t, table.Scan(t.Context(), oribi.From(int64(700)), oribi.Limit(length))) {
 				n++
 			}
 			return n

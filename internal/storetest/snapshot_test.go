@@ -15,8 +15,7 @@ func putNumber(t *testing.T, store *oribi.Store, table *oribi.Table, k, v int) m
 	t.Helper()
 	b := store.NewBatch()
 	b.Upsert(table, oribi.Row{"k": k, "v": v})
-	ts := must.Get(b.Commit(context.Background(), oribi.NoSync))(t)
-	return ts
+	return must.Get(b.Commit(context.Background(), oribi.NoSync))(t)
 }
 
 // wantValue reads key 1 and compares its value.

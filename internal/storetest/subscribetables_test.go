@@ -18,8 +18,7 @@ func eventsUntil(
 	t *testing.T, store *oribi.Store, from, until mvcc.Timestamp,
 ) (events []string) {
 	t.Helper()
-	for b, err := range store.Subscribe(context.Background(), from, until) {
-		must.Do(t, err)
+	for b := range must.All(t, store.Subscribe(context.Background(), from, until)) {
 		events = append(events, eventsOf(b)...)
 	}
 	return events

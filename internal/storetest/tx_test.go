@@ -36,8 +36,7 @@ func put(t testing.TB, store *oribi.Store, table *oribi.Table, rows map[int64]in
 	for k, v := range rows {
 		b.Upsert(table, number(k, v))
 	}
-	ts := must.Get(b.Commit(context.Background(), oribi.NoSync))(t)
-	return ts
+	return must.Get(b.Commit(context.Background(), oribi.NoSync))(t)
 }
 
 func begin(t testing.TB, store *oribi.Store) *oribi.Tx {
@@ -78,8 +77,7 @@ func TestBatchesOfATransactionMayBeChanged(t *testing.T) {
 	}
 	for _, options := range [][]oribi.RowsOption{nil, {oribi.Desc()}} {
 		var got []int64
-		for b, err := range tx.Scan(table, options...).Batches() {
-			must.Do(t, err)
+		for b := range must.All(t, tx.Scan(table, options...).Batches()) {
 			b.Compact()
 			keys, values := batch.Values[int64](b.Columns[0]), batch.Values[int64](b.Columns[1])
 			for i, k := range keys[:b.Len] {
@@ -102,8 +100,7 @@ func TestTransactionHasReadBatchesThatItsReaderChanged(t *testing.T) {
 		store, table := txStore(t)
 		put(t, store, table, map[int64]int64{10: 1, 20: 2, 30: 3, 40: 4})
 		tx := begin(t, store)
-		for b, err := range tx.Scan(table, oribi.From(10), oribi.Limit(3)).Batches() {
-			must.Do(t, err)
+		for b := range must.All(t, tx.Scan(table, oribi.From(10), oribi.Limit(3)).Batches()) {
 			b.Selection.Clear(b.Selection.Next(0))
 			b.Compact()
 			break
@@ -369,8 +366,7 @@ func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, m
 			want = append(want, fmt.Sprint(k, model[k]))
 		}
 	}
-	for row, err := range tx.Scan(table, opts...).Rows() {
-		must.Do(t, err)
+	for row := range must.All(t, tx.Scan(table, opts...).Rows()) {
 		got = append(got, fmt.Sprint(row["k"], row["v"]))
 	}
 	must.Equal(t, got, want, from, to, "v >", least, "limit", limit, "descending", desc)

@@ -42,8 +42,7 @@ func accountsTable(t *testing.T) (*oribi.Store, *oribi.TableOf[account]) {
 
 func mustPut[T any](t *testing.T, table *oribi.TableOf[T], rows ...T) mvcc.Timestamp {
 	t.Helper()
-	ts := must.Get(table.Put(context.Background(), rows...))(t)
-	return ts
+	return must.Get(table.Put(context.Background(), rows...))(t)
 }
 
 func TestTypedRowsWithEmbeddedStructsAndByteArrays(t *testing.T) {
@@ -111,8 +110,7 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 	must.Do(t, oribi.PatchIn(b, accounts.Table, noted{ID: 1}))
 	must.Get(b.Commit(ctx))(t)
 	var got []string
-	for row, err := range oribi.ScanAs[noted](ctx, accounts.Table) {
-		must.Do(t, err)
+	for row := range must.All(t, oribi.ScanAs[noted](ctx, accounts.Table)) {
 		got = append(got, fmt.Sprint(row.ID, row.Note != nil))
 	}
 	must.Equal(t, got, []string{"1 false", "2 true"})
@@ -135,8 +133,7 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 	accounts.Delete(b, account{ID: 1})
 	third := must.Get(b.Commit(ctx))(t)
 	history := func(opts ...oribi.GetOption) (got []string) {
-		for v, err := range accounts.History(ctx, 1, opts...) {
-			must.Do(t, err)
+		for v := range must.All(t, accounts.History(ctx, 1, opts...)) {
 			text := fmt.Sprint(v.Timestamp, " ", v.Kind)
 			if v.Row != nil {
 				text += " " + v.Row.Email
@@ -149,8 +146,7 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 	must.Equal(t, history(), versions)
 	must.Equal(t, history(oribi.AsOf(second)), versions[1:], "as of the second")
 	var got []string
-	for d, err := range accounts.Diff(ctx, first, third) {
-		must.Do(t, err)
+	for d := range must.All(t, accounts.Diff(ctx, first, third)) {
 		email := func(a *account) string {
 			if a == nil {
 				return "none"
@@ -230,10 +226,8 @@ func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
 		Created time.Time
 	}
 	_, err := oribi.Typed[noDigest](accounts.Table)
-	if !errors.Is(err, oribi.ErrSchema) ||
-		!strings.Contains(err.Error(), `storetest.noDigest has no field for column "digest" of table "accounts"`) {
-		t.Errorf("bound: %v", err)
-	}
+	must.Fail(t, err, oribi.ErrSchema, "bound")
+	must.Contain(t, err.Error(), `storetest.noDigest has no field for column "digest" of table "accounts"`, "bound")
 	alter(t, accounts.Table, oribi.SetDefault("digest", make([]byte, 16)))
 	rows := must.Get(oribi.Typed[noDigest](accounts.Table))(t)
 	mustPut(t, rows, noDigest{ID: 1})

@@ -162,8 +162,7 @@ func checkType(t *testing.T, c typeCase) {
 	create := func(name string, keys int, columns ...schema.Column) *oribi.Table {
 		t.Helper()
 		s := must.Get(schema.New(columns, keys))(t)
-		table := must.Get(store.CreateTable(name, s))(t)
-		return table
+		return must.Get(store.CreateTable(name, s))(t)
 	}
 	column := func(name string, nullable bool) schema.Column {
 		out := v
@@ -234,8 +233,7 @@ func checkType(t *testing.T, c typeCase) {
 // copyTable passes the columns of all rows to put.
 func copyTable(t *testing.T, table *oribi.Table, put func(columns []*batch.Vector)) {
 	t.Helper()
-	for b, err := range table.Scan(context.Background()).Batches() {
-		must.Do(t, err)
+	for b := range must.All(t, table.Scan(context.Background()).Batches()) {
 		columns := make([]*batch.Vector, len(b.Columns))
 		for i, v := range b.Columns {
 			columns[i] = &batch.Vector{Type: v.Type}

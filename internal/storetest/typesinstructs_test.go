@@ -190,8 +190,7 @@ func TestAllTypesRoundTripInStructs(t *testing.T) {
 		}
 		must.Do(t, err, state)
 		checkRows(t, table, state, want)
-		for row, err := range typed.Scan(ctx) {
-			must.Do(t, err)
+		for row := range must.All(t, typed.Scan(ctx)) {
 			must.Equal(t, row, structs[row.K], state, "scan")
 			got := must.Get(typed.Get(ctx, row.K))(t)
 			must.Equal(t, got, row, state, "row", row.K, "got and scanned")

@@ -29,14 +29,14 @@ func TestUnixTimesAreNoTimestamps(t *testing.T) {
 	calls := func(ts mvcc.Timestamp) []failingCall {
 		at := oribi.AsOf(ts)
 		return []failingCall{
-			{"Table.Get", "", func() error { return errOf(table.Get(ctx, 1, at)) }},
-			{"Table.Has", "", func() error { return errOf(table.Has(ctx, 1, at)) }},
-			{"Table.GetMany", "", func() error { return errOf(table.GetMany(ctx, []any{1}, at)) }},
-			{"Table.AppendCells", "", func() error { return errOf(table.AppendCells(ctx, nil, 1, at)) }},
+			{"Table.Get", "", func() error { return must.Err(table.Get(ctx, 1, at)) }},
+			{"Table.Has", "", func() error { return must.Err(table.Has(ctx, 1, at)) }},
+			{"Table.GetMany", "", func() error { return must.Err(table.GetMany(ctx, []any{1}, at)) }},
+			{"Table.AppendCells", "", func() error { return must.Err(table.AppendCells(ctx, nil, 1, at)) }},
 			{"Table.Scan", "", func() error { return lastErr(table.Scan(ctx, at).Rows()) }},
-			{"Table.Count", "", func() error { return errOf(table.Count(ctx, at)) }},
+			{"Table.Count", "", func() error { return must.Err(table.Count(ctx, at)) }},
 			{"Table.Aggregate", "", func() error {
-				return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, at))
+				return must.Err(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, at))
 			}},
 			{"Table.Cursor", "", func() error {
 				c := table.Cursor(ctx, at)
@@ -46,14 +46,14 @@ func TestUnixTimesAreNoTimestamps(t *testing.T) {
 			{"Table.History", "", func() error { return lastErr(table.History(ctx, 1, at)) }},
 			{"Table.Diff from", "", func() error { return lastErr(table.Diff(ctx, ts, newest)) }},
 			{"Table.Diff to", "", func() error { return lastErr(table.Diff(ctx, 0, ts)) }},
-			{"Table.RestoreTo", "", func() error { return errOf(table.RestoreTo(ctx, ts)) }},
+			{"Table.RestoreTo", "", func() error { return must.Err(table.RestoreTo(ctx, ts)) }},
 			{"TableOf.Scan", "", func() error { return lastErr(typed.Scan(ctx, at)) }},
 			{"TableOf.Diff", "", func() error { return lastErr(typed.Diff(ctx, ts, newest)) }},
-			{"Store.SnapshotAt", "", func() error { return errOf(store.SnapshotAt(ctx, ts)) }},
+			{"Store.SnapshotAt", "", func() error { return must.Err(store.SnapshotAt(ctx, ts)) }},
 			{"Store.Subscribe", "", func() error { return lastErr(store.Subscribe(ctx, ts, newest)) }},
 			{"Store.Subscribe until", "", func() error { return lastErr(store.Subscribe(ctx, 0, ts)) }},
 			{"Store.AdvanceClock", "", func() error { return store.AdvanceClock(ts) }},
-			{"Bucket.Get", "", func() error { return errOf(bucket.Get(ctx, []byte("k"), at)) }},
+			{"Bucket.Get", "", func() error { return must.Err(bucket.Get(ctx, []byte("k"), at)) }},
 			{"DB.ViewAt", "", func() error { return db.ViewAt(ctx, ts, func(*kvstore.Tx) error { return nil }) }},
 		}
 	}

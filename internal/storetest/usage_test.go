@@ -67,8 +67,7 @@ func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.Dis
 func TestDiskUsageEqualsStat(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	open := func(readOnly bool) *oribi.Store {
-		s := must.Get(oribi.Open(dir, &oribi.Options{Manual: true, ReadOnly: readOnly}))(t)
-		return s
+		return must.Get(oribi.Open(dir, &oribi.Options{Manual: true, ReadOnly: readOnly}))(t)
 	}
 	store := open(false)
 	checkUsage(t, "an empty store", dir, store)

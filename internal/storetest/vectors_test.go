@@ -111,8 +111,7 @@ func TestCompactedBatchesOfAScanContainItsRows(t *testing.T) {
 	must.Do(t, table.Flush(t.Context()))
 	fill(rows/2, rows)
 	next := int64(3)
-	for b, err := range table.Scan(t.Context(), oribi.Where(oribi.Eq("v", 3))).Batches() {
-		must.Do(t, err)
+	for b := range must.All(t, table.Scan(t.Context(), oribi.Where(oribi.Eq("v", 3))).Batches()) {
 		b.Compact()
 		for i, k := range batch.Values[int64](b.Columns[0]) {
 			must.Equal(t, k, next, "row")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -416,9 +415,8 @@ func TestVerifyDeepFindsPlantedErrors(t *testing.T) {
 					want.File, want.Offset = at.File, at.Offset
 				}
 			}
-			if len(got) != 1 || !strings.Contains(got[0].Problem, test.want) {
-				t.Fatalf("findings %+v, want one with %q", got, test.want)
-			}
+			must.Equal(t, len(got), 1, "findings", got)
+			must.Contain(t, got[0].Problem, test.want)
 			want.Problem = got[0].Problem
 			must.Equal(t, got[0], want, "finding")
 		})

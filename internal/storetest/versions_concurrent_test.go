@@ -56,8 +56,7 @@ func TestReadsOfVersionsDuringCompaction(t *testing.T) {
 		from, to := at[r.IntN(len(at))], at[r.IntN(len(at))]
 		from, to = min(from, to), max(from, to)
 		rows := rowsAt(t, table, from)
-		for d, err := range table.Diff(ctx, from, to) {
-			must.Do(t, err)
+		for d := range must.All(t, table.Diff(ctx, from, to)) {
 			k := d.KeyRow()["k"]
 			if was, there := rows[k]; there != (d.Before != nil) || there && was != d.BeforeRow()["v"] {
 				t.Fatalf("key %v was %v, the diff says %v", k, was, d.BeforeRow())
@@ -93,8 +92,7 @@ func TestReadsOfVersionsDuringCompaction(t *testing.T) {
 func rowsAt(t *testing.T, table *oribi.Table, ts mvcc.Timestamp) map[any]any {
 	t.Helper()
 	rows := map[any]any{}
-	for row, err := range table.Scan(context.Background(), oribi.AsOf(ts)).Rows() {
-		must.Do(t, err)
+	for row := range must.All(t, table.Scan(context.Background(), oribi.AsOf(ts)).Rows()) {
 		rows[row["k"]] = row["v"]
 	}
 	return rows

@@ -129,8 +129,7 @@ func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 // counted returns the number of elements of seq.
 func counted[T any](t *testing.T, seq iter.Seq2[T, error]) (n int) {
 	t.Helper()
-	for _, err := range seq {
-		must.Do(t, err)
+	for range must.All(t, seq) {
 		n++
 	}
 	return n

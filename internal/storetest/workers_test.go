@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -42,8 +41,7 @@ func TestWorkersReadEachRowOnce(t *testing.T) {
 	table := workersTable(t)
 	for _, workers := range []int{-1, 0, 1, 2, 3, 100} {
 		seen := make([]int, workersRows)
-		for b, err := range table.Scan(t.Context(), oribi.Workers(workers)).Batches() {
-			must.Do(t, err)
+		for b := range must.All(t, table.Scan(t.Context(), oribi.Workers(workers)).Batches()) {
 			keys := batch.Values[int64](b.Columns[0])
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 				seen[keys[i]]++
@@ -62,8 +60,7 @@ func TestWorkersReadEachRowOnce(t *testing.T) {
 func TestWorkersStop(t *testing.T) {
 	table := workersTable(t)
 	n := 0
-	for b, err := range table.Scan(t.Context(), oribi.Workers(3), oribi.Limit(70_000)).Batches() {
-		must.Do(t, err)
+	for b := range must.All(t, table.Scan(t.Context(), oribi.Workers(3), oribi.Limit(70_000)).Batches()) {
 		n += b.Selected()
 	}
 	must.Equal(t, n, 70_000, "rows with a limit")
@@ -80,9 +77,8 @@ func TestWorkersStop(t *testing.T) {
 	must.Fail(t, must.Err(table.Count(ctx, oribi.Workers(3), oribi.From(1))), context.Canceled, "canceled count")
 	for _, err = range table.Scan(t.Context(), oribi.Workers(3), oribi.Desc()).Batches() {
 	}
-	if err == nil || !strings.Contains(err.Error(), "Workers") {
-		t.Errorf("Workers with Desc: %v", err)
-	}
+	must.Refuse(t, err, "Workers with Desc")
+	must.Contain(t, err.Error(), "Workers", "Workers with Desc")
 }
 
 // Groups that need more memory than the share of one goroutine, but less than the whole limit, are

@@ -91,8 +91,7 @@ func (f *editFixture) addDeltaFile(id block.ID, undo bool) {
 
 func (f *editFixture) open(m *rowset.Metadata) *rowset.DiskRowSet {
 	f.t.Helper()
-	d := must.Get(rowset.Open(testSchema, m, f.options()))(f.t)
-	return d
+	return must.Get(rowset.Open(testSchema, m, f.options()))(f.t)
 }
 
 // deltaStore returns a delta mem store with one change.
@@ -116,6 +115,13 @@ func (f *editFixture) rewritten(i int, change func(m *rowset.Metadata)) *rowset.
 	m.Columns, m.Redo, m.Undo = slices.Clone(m.Columns), slices.Clone(m.Redo), slices.Clone(m.Undo)
 	change(&m)
 	return &m
+}
+
+// flushed replaces the i-th rowset by one whose changes are in the delta file 41, and mem has the
+// changes since.
+func (f *editFixture) flushed(i int, mem *delta.MemStore) Replaced {
+	row := f.rewritten(i, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })
+	return Replaced{Set: f.sets[i], Flush: true, Row: row, Mem: mem}
 }
 
 // text describes everything derived from an edit of the fixture's state.
@@ -208,15 +214,8 @@ floor: 30
 `},
 		{"flush of the MemRowSet and the delta mem stores", func(f *editFixture) Edit {
 			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18, AutoIncrement: 7, Floor: 35,
-				Added: []Added{{Row: editRowSet(4)}},
-				Replaced: []Replaced{
-					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) {
-						m.Redo = append(m.Redo, 41)
-					})},
-					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
-						m.Redo = append(m.Redo, 41)
-					})},
-				}}
+				Added:    []Added{{Row: editRowSet(4)}},
+				Replaced: []Replaced{f.flushed(0, nil), f.flushed(1, nil)}}
 		}, `
 table: version 0, next rowset 50, floor 35, flushed 18, auto 7
 delete:
@@ -231,15 +230,8 @@ floor: 35
 `},
 		{"flush with concurrent changes", func(f *editFixture) Edit {
 			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18,
-				Added: []Added{{Row: editRowSet(4), Mem: f.deltaStore(19)}},
-				Replaced: []Replaced{
-					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) {
-						m.Redo = append(m.Redo, 41)
-					}), Mem: f.deltaStore(22)},
-					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
-						m.Redo = append(m.Redo, 41)
-					})},
-				}}
+				Added:    []Added{{Row: editRowSet(4), Mem: f.deltaStore(19)}},
+				Replaced: []Replaced{f.flushed(0, f.deltaStore(22)), f.flushed(1, nil)}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 18, auto 5
 delete:
@@ -253,10 +245,7 @@ memory: 20
 floor: 30
 `},
 		{"delta flush next to a frozen MemRowSet", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{
-				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
-					m.Redo = append(m.Redo, 41)
-				})}}}
+			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{f.flushed(1, nil)}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 5
 delete:
@@ -270,10 +259,7 @@ memory: 20, frozen 12
 floor: 30
 `},
 		{"delta flush with concurrent changes", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{
-				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
-					m.Redo = append(m.Redo, 41)
-				}), Mem: f.deltaStore(10)}}}
+			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{f.flushed(1, f.deltaStore(10))}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 5
 delete:
@@ -367,17 +353,10 @@ floor: 30
 			row := *f.row
 			row.SchemaVersion, row.Schema = 1, renamedSchema(f.t)
 			return Edit{Kind: compaction.Flush, Confirm: true, Frozen: f.frozen, FlushedLSN: 18,
-				Added: []Added{{Row: editRowSet(4)}},
-				Alter: &alteration{row: &row, schema: newTableSchema(row.Schema, 1)},
-				Mem:   memrowset.New(row.Schema, nil),
-				Replaced: []Replaced{
-					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) {
-						m.Redo = append(m.Redo, 41)
-					})},
-					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
-						m.Redo = append(m.Redo, 41)
-					})},
-				}}
+				Added:    []Added{{Row: editRowSet(4)}},
+				Alter:    &alteration{row: &row, schema: newTableSchema(row.Schema, 1)},
+				Mem:      memrowset.New(row.Schema, nil),
+				Replaced: []Replaced{f.flushed(0, nil), f.flushed(1, nil)}}
 		}, `
 table: version 1, next rowset 50, floor 30, flushed 18, auto 5
 delete:
@@ -405,8 +384,7 @@ func renamedSchema(t *testing.T) *schema.Schema {
 	t.Helper()
 	columns := slices.Clone(testSchema.Columns)
 	columns[1].Name = "renamed"
-	s := must.Get(schema.New(columns, 1))(t)
-	return s
+	return must.Get(schema.New(columns, 1))(t)
 }
 
 // An edit whose files cannot be opened changes neither the state, nor the references to its
@@ -415,12 +393,8 @@ func TestApplyThatFailsLeavesTheState(t *testing.T) {
 	missing := func(m *rowset.Metadata) { m.Redo = append(m.Redo, 77) }
 	for name, edit := range map[string]func(f *editFixture) Edit{
 		"flush": func(f *editFixture) Edit {
-			return Edit{Replaced: []Replaced{
-				{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) {
-					m.Redo = append(m.Redo, 41)
-				})},
-				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, missing)},
-			}}
+			return Edit{Replaced: []Replaced{f.flushed(0, nil),
+				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, missing)}}}
 		},
 		"delta compaction": func(f *editFixture) Edit {
 			return Edit{Replaced: []Replaced{{Set: f.sets[0], Row: f.rewritten(0, missing)}}}

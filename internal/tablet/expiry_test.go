@@ -158,10 +158,9 @@ func TestRowSetsOfExpiredRowsAreDropped(t *testing.T) {
 			first := w.tab.RowSetMetadata()[0].ID
 			w.floor = timestampOf(w.lsn)
 			c.change(w)
-			infos, err := w.tab.Deltas(nil)
-			if err != nil || infos[0].RowSet != first || infos[0].Gone != c.dropped {
-				t.Fatalf("described as %+v, %v, want gone = %t", infos, err, c.dropped)
-			}
+			infos := must.Get(w.tab.Deltas(nil))(t)
+			must.Equal(t, infos[0].RowSet, first, "of", infos)
+			must.Equal(t, infos[0].Gone, c.dropped, "of", infos)
 			w.collect()
 			if got := w.hasRowSet(first); got == c.dropped {
 				t.Errorf("the rowset is there: %t", got)

@@ -204,8 +204,7 @@ func looseSchema(t *testing.T, files []columnFile) *schema.Schema {
 		}
 		columns = append(columns, c)
 	}
-	s := must.Get(schema.New(columns, keys))(t)
-	return s
+	return must.Get(schema.New(columns, keys))(t)
 }
 
 func looseDefault(t *testing.T, c *schema.Column, text json.RawMessage) []byte {

@@ -196,8 +196,7 @@ func TestScanKeepsItsState(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, it := range its {
-				got := must.Get(readAll(it))(t)
-				must.Equal(t, got, want, "scan", i)
+				must.Equal(t, must.Get(readAll(it))(t), want, "scan", i)
 			}
 		})
 	}

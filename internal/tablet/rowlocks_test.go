@@ -48,9 +48,8 @@ func TestRowLocksAreGrantedInOrder(t *testing.T) {
 		l.unlockAll()
 		want("a", "d", "b", "c", "all", "e")
 		l.unlock([]uint16{7})
-		if *l.held != (stripes{}) || len(l.waiting) > 0 {
-			t.Errorf("held %v, %d waiting", l.held, len(l.waiting))
-		}
+		must.Equal(t, *l.held, (stripes{}), "held")
+		must.Equal(t, len(l.waiting), 0, "waiting")
 	})
 }
 

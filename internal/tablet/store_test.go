@@ -353,8 +353,7 @@ func rowText(cells [][]byte) string {
 func (w *testStore) scan(at Snapshot, ordered bool) []string {
 	w.t.Helper()
 	it := must.Get(search(w.tab, scan.Options{Columns: allColumns}, at, ordered))(w.t)
-	rows := must.Get(readAll(it))(w.t)
-	return rows
+	return must.Get(readAll(it))(w.t)
 }
 
 // readAll reads all rows of an iterator and closes it. It reads byte strings only at the end, since

@@ -20,68 +20,45 @@ import (
 
 var allAsks = []OpKind{Insert, Upsert, Update, Delete, InsertIgnore, UpsertIgnore, UpdateIgnore, DeleteIgnore}
 
+// The steps by which key 5 comes to a position.
+var (
+	insertX   = func(w *testStore) { w.mustCommit(w.op(Insert, 5, 1, "x")) }
+	updateY   = func(w *testStore) { w.mustCommit(w.op(Update, 5, 3, "y")) }
+	deleteRow = func(w *testStore) { w.mustCommit(w.op(Delete, 5, 0, "")) }
+	insertZ   = func(w *testStore) { w.mustCommit(w.op(Insert, 5, 4, "z")) }
+	replaceZ  = func(w *testStore) { w.mustCommit(w.op(Delete, 5, 0, ""), w.op(Insert, 5, 4, "z")) }
+	setNull   = func(w *testStore) { w.mustCommit(w.op(Update, 5, 2, "")) }
+	flush     = (*testStore).flush
+)
+
+type keyPosition struct {
+	name  string
+	steps []func(w *testStore)
+	text  string
+}
+
+func (p keyPosition) make(w *testStore) {
+	for _, step := range p.steps {
+		step(w)
+	}
+}
+
 // keyPositions lists the positions that key 5 can have, live or as a ghost, with the row that is
 // then read.
-var keyPositions = []struct {
-	name string
-	make func(w *testStore)
-	text string
-}{
-	{"absent", func(w *testStore) {}, ""},
-	{"in memory", func(w *testStore) { w.mustCommit(w.op(Insert, 5, 1, "x")) }, `5: 1 "x" 7`},
-	{"in memory, updated", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.mustCommit(w.op(Update, 5, 2, ""))
-	}, `5: 2 NULL 7`},
-	{"ghost in memory", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.mustCommit(w.op(Delete, 5, 0, ""))
-	}, ""},
-	{"on disk", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.flush()
-	}, `5: 1 "x" 7`},
-	{"on disk, updated in memory", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.flush()
-		w.mustCommit(w.op(Update, 5, 3, "y"))
-	}, `5: 3 "y" 7`},
-	{"on disk, updated in a file", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.flush()
-		w.mustCommit(w.op(Update, 5, 3, "y"))
-		w.flush()
-	}, `5: 3 "y" 7`},
-	{"ghost on disk, deleted in memory", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.flush()
-		w.mustCommit(w.op(Delete, 5, 0, ""))
-	}, ""},
-	{"ghost on disk, deleted in a file", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.flush()
-		w.mustCommit(w.op(Delete, 5, 0, ""))
-		w.flush()
-	}, ""},
-	{"ghost on disk, live in memory", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.flush()
-		w.mustCommit(w.op(Delete, 5, 0, ""), w.op(Insert, 5, 4, "z"))
-	}, `5: 4 "z" 7`},
-	{"ghosts on disk and in memory", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.flush()
-		w.mustCommit(w.op(Delete, 5, 0, ""))
-		w.mustCommit(w.op(Insert, 5, 4, "z"))
-		w.mustCommit(w.op(Delete, 5, 0, ""))
-	}, ""},
-	{"ghost in one rowset, live in another", func(w *testStore) {
-		w.mustCommit(w.op(Insert, 5, 1, "x"))
-		w.flush()
-		w.mustCommit(w.op(Delete, 5, 0, ""))
-		w.mustCommit(w.op(Insert, 5, 4, "z"))
-		w.flush()
-	}, `5: 4 "z" 7`},
+var keyPositions = []keyPosition{
+	{"absent", nil, ""},
+	{"in memory", []func(*testStore){insertX}, `5: 1 "x" 7`},
+	{"in memory, updated", []func(*testStore){insertX, setNull}, `5: 2 NULL 7`},
+	{"ghost in memory", []func(*testStore){insertX, deleteRow}, ""},
+	{"on disk", []func(*testStore){insertX, flush}, `5: 1 "x" 7`},
+	{"on disk, updated in memory", []func(*testStore){insertX, flush, updateY}, `5: 3 "y" 7`},
+	{"on disk, updated in a file", []func(*testStore){insertX, flush, updateY, flush}, `5: 3 "y" 7`},
+	{"ghost on disk, deleted in memory", []func(*testStore){insertX, flush, deleteRow}, ""},
+	{"ghost on disk, deleted in a file", []func(*testStore){insertX, flush, deleteRow, flush}, ""},
+	{"ghost on disk, live in memory", []func(*testStore){insertX, flush, replaceZ}, `5: 4 "z" 7`},
+	{"ghosts on disk and in memory", []func(*testStore){insertX, flush, deleteRow, insertZ, deleteRow}, ""},
+	{"ghost in one rowset, live in another", []func(*testStore){insertX, flush, deleteRow, insertZ, flush},
+		`5: 4 "z" 7`},
 }
 
 // Tablet spec §12.4: each operation on a key at each position, alone and between operations on

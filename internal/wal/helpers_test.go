@@ -105,8 +105,7 @@ func readFile(t testing.TB, v vfs.FS, name string) []byte {
 	f := must.Get(v.Open(name, false))(t)
 	defer f.Close()
 	size := must.Get(f.Size())(t)
-	b := must.Get(io.ReadAll(io.NewSectionReader(f, 0, size)))(t)
-	return b
+	return must.Get(io.ReadAll(io.NewSectionReader(f, 0, size)))(t)
 }
 
 // snapshot returns the content of all files of a log by name.

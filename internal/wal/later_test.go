@@ -33,8 +33,7 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	later := func(serial int) {
 		t.Helper()
 		payloads = append(payloads, text(serial, 10))
-		got := must.Get(l.AppendLater([]byte(payloads[len(payloads)-1])))(t)
-		must.Equal(t, got, lsn.LSN(len(payloads)), "LSN")
+		must.Equal(t, must.Get(l.AppendLater([]byte(payloads[len(payloads)-1])))(t), lsn.LSN(len(payloads)), "LSN")
 	}
 	later(100)
 	later(101)

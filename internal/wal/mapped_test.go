@@ -97,10 +97,9 @@ func TestFailedCopyIsWritten(t *testing.T) {
 			killed := m.Clone()
 			must.Do(t, l.Close())
 			for _, left := range []*vfs.Mem{killed, m.Crash()} {
-				tail, got, err := replay(small(left), 1)
-				if err != nil || len(got) != 30 || tail.Report().TornBytes != 0 {
-					t.Fatalf("%v, %v: %d records, %v", cause, when, len(got), err)
-				}
+				tail, got := must.Get2(replay(small(left), 1))(t)
+				must.Equal(t, len(got), 30, when, "records")
+				must.Equal(t, tail.Report().TornBytes, 0, when)
 			}
 		}
 	}

@@ -112,9 +112,6 @@ func NewFollower(f *Trace, disk vfs.FS) *Follower {
 	return l
 }
 
-// Store returns the store; nil if it is not open.
-func (l *Follower) Store() *oribi.Store { return l.s }
-
 // Close closes the follower, which may be opened again.
 func (l *Follower) Close() error {
 	if l.s == nil {
