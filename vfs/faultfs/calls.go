@@ -1,6 +1,7 @@
 package faultfs
 
 import (
+	"io"
 	"io/fs"
 
 	"github.com/oribi-db/oribi/vfs"
@@ -20,18 +21,28 @@ func (f *FS) Open(name string, write bool) (vfs.File, error) {
 
 // file does a call that returns a file.
 func (f *FS) file(c Call, open func() (vfs.File, error)) (vfs.File, error) {
-	var inner vfs.File
-	err := f.run(c, func() (err error) {
-		inner, err = open()
-		return err
-	}, nil)
+	inner, err := result(f, c, open)
 	if err != nil {
-		if inner != nil {
-			inner.Close() // the call failed after it
-		}
 		return nil, err
 	}
 	return &file{inner, f, c.Name}, nil
+}
+
+// result does a call that returns a value. It closes a file, a lock or a window of a call that
+// fails after it was done.
+func result[V any](f *FS, c Call, do func() (V, error)) (v V, err error) {
+	err = f.run(c, func() (err error) {
+		v, err = do()
+		return err
+	}, nil)
+	if err == nil {
+		return v, nil
+	}
+	if opened, ok := any(v).(io.Closer); ok {
+		opened.Close()
+	}
+	var none V
+	return none, err
 }
 
 // Mkdir implements vfs.FS.
@@ -53,26 +64,12 @@ func (f *FS) Rename(oldName, newName string) error {
 
 // List implements vfs.FS.
 func (f *FS) List(dir string) (names []string, err error) {
-	err = f.run(Call{Op: List, Name: dir}, func() (err error) {
-		names, err = f.Base().List(dir)
-		return err
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	return names, nil
+	return result(f, Call{Op: List, Name: dir}, func() ([]string, error) { return f.Base().List(dir) })
 }
 
 // Stat implements vfs.FS.
 func (f *FS) Stat(name string) (info fs.FileInfo, err error) {
-	err = f.run(Call{Op: Stat, Name: name}, func() (err error) {
-		info, err = f.Base().Stat(name)
-		return err
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	return info, nil
+	return result(f, Call{Op: Stat, Name: name}, func() (fs.FileInfo, error) { return f.Base().Stat(name) })
 }
 
 // SyncDir implements vfs.FS.
@@ -85,15 +82,9 @@ func (f *FS) FreeBytes(dir string) int64 { return f.Base().FreeBytes(dir) }
 
 // Lock implements vfs.FS.
 func (f *FS) Lock(name string, mode vfs.LockMode) (vfs.Lock, error) {
-	var inner vfs.Lock
-	err := f.run(Call{Op: Lock, Name: name, Exclusive: mode != vfs.LockShared}, func() (err error) {
-		inner, err = f.Base().Lock(name, mode)
-		return err
-	}, nil)
+	c := Call{Op: Lock, Name: name, Exclusive: mode != vfs.LockShared}
+	inner, err := result(f, c, func() (vfs.Lock, error) { return f.Base().Lock(name, mode) })
 	if err != nil {
-		if inner != nil {
-			inner.Close() // the call failed after it
-		}
 		return nil, err
 	}
 	return &lock{inner, f, name}, nil
@@ -107,36 +98,29 @@ type file struct {
 }
 
 // ReadAt implements vfs.File.
-func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
-	c := Call{Op: Read, Name: f.name, Off: off, Len: int64(len(b))}
-	v := f.f.judge(c)
-	switch {
-	case v == nil:
-		n, err = f.File.ReadAt(b, off)
-		return n, f.f.finished(c, err)
-	case v.when == Middle:
-		n, err = f.File.ReadAt(b[:len(b)/2], off)
-	case v.when == After:
-		n, err = f.File.ReadAt(b, off)
-	}
-	if err != nil {
-		return n, err
-	}
-	return n, v.err
+func (f *file) ReadAt(b []byte, off int64) (int, error) {
+	return f.transfer(Read, b, off, f.File.ReadAt)
 }
 
 // WriteAt implements vfs.File.
-func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
-	c := Call{Op: Write, Name: f.name, Off: off, Len: int64(len(b))}
+func (f *file) WriteAt(b []byte, off int64) (int, error) {
+	return f.transfer(Write, b, off, f.File.WriteAt)
+}
+
+func (f *file) transfer(op Op, b []byte, off int64, do func([]byte, int64) (int, error)) (n int, err error) {
+	c := Call{Op: op, Name: f.name, Off: off, Len: int64(len(b))}
 	v := f.f.judge(c)
 	switch {
 	case v == nil:
-		n, err = f.File.WriteAt(b, off)
+		n, err = do(b, off)
 		return n, f.f.finished(c, err)
 	case v.when == Middle:
-		n, err = f.File.WriteAt(b[:len(b)/2], off)
+		n, err = do(b[:len(b)/2], off)
 	case v.when == After:
-		_, err = f.File.WriteAt(b, off) // the number of bytes written is not returned
+		n, err = do(b, off)
+		if op == Write {
+			n = 0 // the number of bytes written is not returned
+		}
 	}
 	if err != nil {
 		return n, err
@@ -146,14 +130,7 @@ func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
 
 // Size implements vfs.File.
 func (f *file) Size() (size int64, err error) {
-	err = f.f.run(Call{Op: Size, Name: f.name}, func() (err error) {
-		size, err = f.File.Size()
-		return err
-	}, nil)
-	if err != nil {
-		return 0, err
-	}
-	return size, nil
+	return result(f.f, Call{Op: Size, Name: f.name}, f.File.Size)
 }
 
 // loser is a file that can lose its unsynced bytes.
@@ -208,15 +185,9 @@ func (f *file) PunchHole(off, n int64) error {
 
 // Map implements vfs.Mapper.
 func (f *file) Map(off, n int64) (vfs.Window, error) {
-	var inner vfs.Window
-	err := f.f.run(Call{Op: Map, Name: f.name, Off: off, Len: n}, func() (err error) {
-		inner, err = vfs.Map(f.File, off, n)
-		return err
-	}, nil)
+	c := Call{Op: Map, Name: f.name, Off: off, Len: n}
+	inner, err := result(f.f, c, func() (vfs.Window, error) { return vfs.Map(f.File, off, n) })
 	if err != nil {
-		if inner != nil {
-			inner.Close() // the call failed after it
-		}
 		return nil, err
 	}
 	return &window{inner, f}, nil
@@ -265,14 +236,7 @@ func (l *lock) Write(content []byte) error {
 
 // Read implements vfs.Lock.
 func (l *lock) Read() (content []byte, err error) {
-	err = l.f.run(Call{Op: LockRead, Name: l.name}, func() (err error) {
-		content, err = l.Lock.Read()
-		return err
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	return content, nil
+	return result(l.f, Call{Op: LockRead, Name: l.name}, l.Lock.Read)
 }
 
 // Check implements vfs.Lock.
