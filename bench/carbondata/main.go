@@ -8,7 +8,6 @@ package main
 import (
 	"embed"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -31,7 +30,7 @@ func main() {
 	for _, name := range []string{work.CarbonWrite, work.CarbonSize} {
 		more = append(more, work.More{Workload: name, Peer: harness.Peer{Name: work.CarbonPeer, Measure: write}})
 	}
-	harness.Main(work.All(nil, more...), ready)
+	harness.Main(work.All(nil, more...), func(*harness.Env) error { return process.InstallClient(program) })
 	fmt.Fprintln(os.Stderr, "carbondata: run it through the benchmarks: go run -C bench . run --peer carbondata")
 	os.Exit(2)
 }
@@ -40,16 +39,3 @@ func main() {
 //
 //go:embed client
 var program embed.FS
-
-// ready downloads and compiles what the peers need.
-func ready(*harness.Env) error {
-	home, err := process.Home()
-	if err != nil {
-		return err
-	}
-	client, err := fs.Sub(program, "client")
-	if err != nil {
-		return err
-	}
-	return process.InstallJava(home, client)
-}

@@ -8,7 +8,6 @@ package main
 import (
 	"embed"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/oribi-db/oribi/bench/harness"
@@ -22,7 +21,7 @@ func main() {
 		more = append(more, work.More{Workload: c.Scan(), Peer: harness.Peer{Name: "hbase", Measure: measure(c, scan)}},
 			work.More{Workload: c.Get(), Peer: harness.Peer{Name: "hbase", Measure: measure(c, get)}})
 	}
-	harness.Main(work.All(nil, more...), ready)
+	harness.Main(work.All(nil, more...), func(*harness.Env) error { return process.InstallClient(program) })
 	fmt.Fprintln(os.Stderr, "hbase: run it through the benchmarks: go run -C bench . run --peer hbase")
 	os.Exit(2)
 }
@@ -31,16 +30,3 @@ func main() {
 //
 //go:embed client
 var program embed.FS
-
-// ready downloads and compiles what the peer needs.
-func ready(*harness.Env) error {
-	home, err := process.Home()
-	if err != nil {
-		return err
-	}
-	client, err := fs.Sub(program, "client")
-	if err != nil {
-		return err
-	}
-	return process.InstallJava(home, client)
-}

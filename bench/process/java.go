@@ -30,6 +30,20 @@ func Home() (string, error) {
 	return self + ".files", err
 }
 
+// InstallClient downloads and compiles the program in folder client of files, to the directory that
+// Home returns.
+func InstallClient(files fs.FS) error {
+	home, err := Home()
+	if err != nil {
+		return err
+	}
+	client, err := fs.Sub(files, "client")
+	if err != nil {
+		return err
+	}
+	return InstallJava(home, client)
+}
+
 // InstallJava compiles a program in Java: all its sources, class Requests, and the sources that its
 // pom.xml unpacks. Maven downloads the program's dependencies and caches them. Errors name what is
 // missing.
