@@ -77,9 +77,7 @@ func TestAheadWaits(t *testing.T) {
 		close(stopping)
 		break
 	}
-	if !returned.Load() {
-		t.Error("the iteration ended before the call")
-	}
+	must.Equal(t, returned.Load(), true, "the iteration ended before the call")
 }
 
 func TestAheadPassesPanicsOn(t *testing.T) {

@@ -18,16 +18,12 @@ func withElements(t *testing.T, data []byte, change func(elements [][]byte) [][]
 	t.Helper()
 	n := int(binary.LittleEndian.Uint32(data[len(data)-8:]))
 	fields, _, ok := thriftFields(data[len(data)-8-n : len(data)-8])
-	if !ok {
-		t.Fatal("malformed footer")
-	}
+	must.Equal(t, ok, true, "malformed footer")
 	var out thriftStructWriter
 	for i := range fields {
 		if f := &fields[i]; f.id == footerSchema {
 			elements, ok := thriftElements(f)
-			if !ok {
-				t.Fatal("malformed schema")
-			}
+			must.Equal(t, ok, true, "malformed schema")
 			elements = change(elements)
 			f.value = binary.AppendUvarint([]byte{0xf<<4 | thriftStruct}, uint64(len(elements)))
 			for _, e := range elements {

@@ -60,14 +60,10 @@ func TestFileExample(t *testing.T) {
 	must.Equal(t, data, must.Hex(t, example))
 	r := open(t, data, nil)
 	for _, key := range keys {
-		if !ask(t, r, key) {
-			t.Errorf("%s is not found", key)
-		}
+		must.Equal(t, ask(t, r, key), true, key)
 	}
 	for _, key := range []string{"", "A", "delta", "zeta"} {
-		if ask(t, r, []byte(key)) {
-			t.Errorf("%q is found", key)
-		}
+		must.Equal(t, ask(t, r, []byte(key)), false, key)
 	}
 }
 
@@ -85,9 +81,8 @@ func TestFileWithoutKeysFindsNothing(t *testing.T) {
 	data := write(t, Options{}, nil)
 	must.Equal(t, len(data), 64)
 	r := open(t, data, nil)
-	if ask(t, r, nil) || ask(t, r, []byte("x")) {
-		t.Error("a key is found")
-	}
+	must.Equal(t, ask(t, r, nil), false)
+	must.Equal(t, ask(t, r, []byte("x")), false)
 	must.Do(t, r.Verify())
 	must.Do(t, Dump(new(strings.Builder), data))
 }
@@ -187,9 +182,7 @@ func TestMayContainAgreesWithModel(t *testing.T) {
 		}
 		reader := open(t, data, c)
 		for _, key := range keys {
-			if !ask(t, reader, key) {
-				t.Fatalf("%+v: key %x of %d is not found", o, key, len(keys))
-			}
+			must.Equal(t, ask(t, reader, key), true, o, key, len(keys))
 		}
 		for _, key := range randomKeys(r, 500) {
 			must.Equal(t, ask(t, reader, key), m.mayContain(key), o, key)

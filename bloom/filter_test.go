@@ -85,13 +85,9 @@ func TestFilterExample(t *testing.T) {
 		t.Errorf("read as %+v (%v)", back, err)
 	}
 	for _, key := range []string{"alpha", "beta", "gamma"} {
-		if !back.mayContain(MakeProbe([]byte(key)).hash) {
-			t.Errorf("%s is not found", key)
-		}
+		must.Equal(t, back.mayContain(MakeProbe([]byte(key)).hash), true, key)
 	}
-	if back.mayContain(MakeProbe([]byte("delta")).hash) {
-		t.Error("delta is found")
-	}
+	must.Equal(t, back.mayContain(MakeProbe([]byte("delta")).hash), false, "delta is found")
 }
 
 func TestParseFilterRefusesGarbage(t *testing.T) {

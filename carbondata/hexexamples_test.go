@@ -32,9 +32,7 @@ func commentText(t *testing.T, file string) string {
 func hexExample(t *testing.T, file, after string) []byte {
 	t.Helper()
 	_, text, ok := strings.Cut(commentText(t, file), after+" ")
-	if !ok {
-		t.Fatalf("%s: no %q", file, after)
-	}
+	must.Equal(t, ok, true, file, after)
 	b, err := hex.DecodeString(strings.ReplaceAll(regexp.MustCompile(`^[0-9a-f]{2}( [0-9a-f]{2})*\b`).FindString(text),
 		" ", ""))
 	if err != nil || len(b) == 0 {
@@ -47,9 +45,7 @@ func hexExample(t *testing.T, file, after string) []byte {
 func jsonExample(t *testing.T, file, after string) []byte {
 	t.Helper()
 	_, text, ok := strings.Cut(commentText(t, file), after+" ")
-	if !ok {
-		t.Fatalf("%s: no %q", file, after)
-	}
+	must.Equal(t, ok, true, file, after)
 	depth := 0
 	for i, c := range text {
 		switch c {

@@ -89,9 +89,7 @@ func TestReadAheadIsLimited(t *testing.T) {
 				first := s.readers[0]
 				if little && s.page == 0 {
 					need, ok := first.need(1)
-					if !ok {
-						t.Fatal("the memory for a page is not known")
-					}
+					must.Equal(t, ok, true, "the memory for a page is not known")
 					first.headers = need + need/2 // too little for two pages
 				}
 				taken := 0

@@ -291,9 +291,7 @@ func TestWriterSorts(t *testing.T) {
 			count++
 		}
 		for _, f := range table.Files() {
-			if !f.Sorted {
-				t.Errorf("%s is not sorted", f.Name)
-			}
+			must.Equal(t, f.Sorted, true, f.Name)
 		}
 		must.Equal(t, count, len(rows))
 		must.Do(t, table.Verify(context.Background()))

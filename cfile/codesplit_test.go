@@ -60,10 +60,8 @@ func TestCodesOfSelectedRowsReadOnlyTheirCBlocks(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(words, func(w []byte) bool { return string(w) == "c" }) {
 		t.Fatalf("%q, %v", words, err)
 	}
-	codes, coded, err := c.Codes()
-	if err != nil || !coded {
-		t.Fatal(coded, err)
-	}
+	codes, coded := must.Get2(c.Codes())(t)
+	must.Equal(t, coded, true)
 	var x CodeSplit
 	var indexer Indexer
 	for range 50 {
@@ -78,9 +76,7 @@ func TestCodesOfSelectedRowsReadOnlyTheirCBlocks(t *testing.T) {
 		for k := range parts {
 			parts[k] = slices.Clone(sel)
 		}
-		if ok, err := c.SplitWords(batch.Ordinal(ord), n, parts, &x); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		must.Equal(t, must.Get(c.SplitWords(batch.Ordinal(ord), n, parts, &x))(t), true)
 		for k, part := range parts {
 			for i := range min(n, len(cells)-ord) {
 				must.Equal(t, part.Get(i), sel.Get(i) && bytes.Equal(cells[ord+i], words[k]), ord+i)
@@ -88,9 +84,7 @@ func TestCodesOfSelectedRowsReadOnlyTheirCBlocks(t *testing.T) {
 		}
 		checkUse(t, c, &counts, ord, n, sel)
 
-		if ok, err := c.Coded(batch.Ordinal(ord), n, sel); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		must.Equal(t, must.Get(c.Coded(batch.Ordinal(ord), n, sel))(t), true)
 		n = min(n, IndexRows, len(cells)-ord)
 		index, columns := make([]uint16, n), []IndexColumn{{Reader: c, Codes: codes}}
 		must.Do(t, indexer.Read(batch.Ordinal(ord), columns, sel, 0, codes.Bits, index))
@@ -104,7 +98,5 @@ func TestCodesOfSelectedRowsReadOnlyTheirCBlocks(t *testing.T) {
 	c.counts = nil
 	all := batch.MakeBitmap(len(cells))
 	all.SetRange(0, len(cells))
-	if ok, err := c.Coded(0, len(cells), all); ok || err != nil {
-		t.Errorf("all rows have codes: %t, %v", ok, err)
-	}
+	must.Equal(t, must.Get(c.Coded(0, len(cells), all))(t), false, "all rows have codes")
 }

@@ -98,9 +98,7 @@ func cellOf(t *testing.T, typ schema.Type, text string) []byte {
 		return append([]byte{}, b...)
 	}
 	n, ok := new(big.Int).SetString(text, 10)
-	if !ok {
-		t.Fatalf("not an integer: %s", text)
-	}
+	must.Equal(t, ok, true, text)
 	n.And(n, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1)))
 	var be [16]byte
 	n.FillBytes(be[:])
@@ -145,9 +143,7 @@ func (g *goldenFile) cellsOf(t *testing.T, dir string, typ schema.Type) [][]byte
 func (g *goldenFile) typ(t *testing.T) schema.Type {
 	t.Helper()
 	typ, ok := schema.TypeByName(g.Type)
-	if !ok {
-		t.Fatalf("type %s", g.Type)
-	}
+	must.Equal(t, ok, true, g.Type)
 	return typ
 }
 
@@ -318,9 +314,7 @@ func (g *goldenFile) takeMetadata(t *testing.T, src block.Source) {
 	for i, m := range g.Metadata {
 		if m.Value == "" {
 			value, ok := open(t, src, nil).Metadata(m.Key)
-			if !ok {
-				t.Fatalf("no pair %q", m.Key)
-			}
+			must.Equal(t, ok, true, m.Key)
 			g.Metadata[i].Value = hex.EncodeToString(value)
 		}
 	}

@@ -39,9 +39,7 @@ func (x identical) check(t *testing.T) {
 	page := must.Get(os.ReadFile(path))(t)
 	const begin = "<!-- tables -->\n"
 	text, _, ok := bytes.Cut(page, []byte(begin))
-	if !ok {
-		t.Fatalf("%s has no line %q", path, begin)
-	}
+	must.Equal(t, ok, true, path, begin)
 	want := string(text) + begin + x.tables()
 	if string(page) == want {
 		return

@@ -456,9 +456,8 @@ func TestZoneMapWithRoundedMaximum(t *testing.T) {
 	z.add(vectorOf(schema.Binary, [][]byte{[]byte(long)}), 0, 1)
 	z.close(1)
 	m, err := parseZoneMap(z.finish(nil), schema.Binary, 1, 1)
-	if err != nil || !m.Entries[0].MaxRounded {
-		t.Fatal(m, err)
-	}
+	must.Do(t, err, m)
+	must.Equal(t, m.Entries[0].MaxRounded, true, m)
 	rounded := m.Entries[0].Max
 	for op, want := range map[batch.Operator]bool{batch.Eq: false, batch.Ge: false, batch.Gt: false,
 		batch.Lt: true, batch.Ne: true, batch.InFilter: true} {

@@ -99,9 +99,8 @@ func TestVisitFloorNeedsNoOrdinalIndex(t *testing.T) {
 			found = int(row) == i
 			return nil
 		})
-		if err != nil || !found {
-			t.Fatalf("key %d of %d: found %t, %v", i, len(keys), found, err)
-		}
+		must.Do(t, err, i, len(keys))
+		must.Equal(t, found, true, i, len(keys))
 	}
 }
 

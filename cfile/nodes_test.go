@@ -33,9 +33,8 @@ func TestIndexesAreInTheCache(t *testing.T) {
 				found = int(row) == i && bytes.Equal(AppendKeyed(nil, []byte(key), value), cells[i])
 				return nil
 			})
-			if err != nil || !found {
-				t.Fatalf("limit %d: key %d: found %t, %v", limit, i, found, err)
-			}
+			must.Do(t, err, limit, i)
+			must.Equal(t, found, true, limit, i)
 			must.Equal(t, must.Get(f.Cell(batch.Ordinal(i)))(t), cells[i], limit, i)
 		}
 		if used := c.Used(); used > limit || limit == 1<<20 && used < 1000 {
@@ -194,10 +193,8 @@ func TestFindNodeChecksPointers(t *testing.T) {
 	_, cells := randomKeyed(seedtest.Rand(t), 500)
 	file := keyedFile(t, cells).src.(*block.Memory)
 	f := open(t, file, nil)
-	root, err := f.node(f.valueRoot)
-	if err != nil || !root.inner {
-		t.Fatal(err)
-	}
+	root := must.Get(f.node(f.valueRoot))(t)
+	must.Equal(t, root.inner, true)
 	for _, p := range []BlockPointer{f.valueRoot, {f.dataEnd, 10}, {0, 4}, {f.dataStart, 0}} {
 		var b nodeBuilder
 		b.add([]byte("a"), p)

@@ -111,9 +111,7 @@ func TestReadBackwardReversesReadVector(t *testing.T) {
 				}
 			}
 			must.Equal(t, handledCount > 0, enc != schema.Prefix, enc, handledCount)
-			if handled, err := c.ReadBackward(2900, 101, got); handled || err != nil {
-				t.Errorf("%v: a read past the end: %t, %v", enc, handled, err)
-			}
+			must.Equal(t, must.Get(c.ReadBackward(2900, 101, got))(t), false, enc)
 		}
 	}
 }
@@ -395,9 +393,7 @@ func TestFindBlockInRawFiles(t *testing.T) {
 			// Cblock n begins with key 10n+10, and the one before ends with 10n+7; its cut key is
 			// between the two.
 			lowest, highest := min((probe-10)/10, 199), min(max(probe-8, 0)/10, 199)
-			if !ok {
-				t.Fatalf("key %d: no cblock", probe)
-			}
+			must.Equal(t, ok, true, probe)
 			v, err := r.ReadBlock(p, asPayload)
 			b, _ := v.([]byte)
 			must.Do(t, err)
@@ -468,9 +464,8 @@ func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 		must.Equal(t, src.reads.Load(), before, row)
 		want, err := f.Cell(row)
 		if int(row) >= v.Len {
-			if ok || !errors.Is(err, fault.ErrNotFound) {
-				t.Fatalf("row %d beyond the end: held %t, %v", row, ok, err)
-			}
+			must.Equal(t, ok, false, row)
+			must.Fail(t, err, fault.ErrNotFound, row)
 			continue
 		}
 		if err != nil || ok != (src.reads.Load() == before) ||
@@ -497,9 +492,7 @@ func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 		row, n := batch.Ordinal(r.IntN(v.Len)), 1+r.IntN(100)
 		must.Do(t, c.Fetch(row, n))
 		before := src.reads.Load()
-		if last := min(int(row)+n, v.Len) - 1; !c.Cached(row, last+1-int(row)) {
-			t.Fatalf("rows %d and %d were fetched but are not held", row, last)
-		}
+		must.Equal(t, c.Cached(row, min(int(row)+n, v.Len)-int(row)), true)
 		if k, err := c.ReadVector(row, n, got); err != nil || src.reads.Load() != before {
 			t.Fatalf("%d of rows [%d,+%d): %d reads, %v", k, row, n, src.reads.Load()-before, err)
 		}

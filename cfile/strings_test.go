@@ -69,9 +69,7 @@ func checkPieces(t *testing.T, w *Writer, sink *block.Memory, cells *batch.Vecto
 	var pieces []piece
 	next := int64(0)
 	w.OnStrings(func(s *WrittenStrings) {
-		if s.First != next {
-			t.Errorf("a cblock begins at row %d, want %d", s.First, next)
-		}
+		must.Equal(t, s.First, next, "a cblock begins at row")
 		next += int64(s.Rows)
 		for from := 0; from < s.Rows; {
 			to := min(s.Rows, from+7)

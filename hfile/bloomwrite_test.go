@@ -41,15 +41,11 @@ func TestBloomChunksKeepTheirErrorRate(t *testing.T) {
 				b.add(Key{Row: []byte(rows[i])})
 				b.add(Key{Row: []byte(rows[i]), Qualifier: []byte("again")})
 			}
-			if !b.ready(true) {
-				t.Fatal("no chunk")
-			}
+			must.Equal(t, b.ready(true), true, "no chunk")
 			bits := b.takeChunk()
 			must.Equal(t, b.totalKeys, int64(keys), hash)
 			for _, row := range rows {
-				if !bloomContains(bits, hash, b.hashes, []byte(row)) {
-					t.Fatalf("%v: %d keys in %d bytes: %q is absent", hash, keys, len(bits), row)
-				}
+				must.Equal(t, bloomContains(bits, hash, b.hashes, []byte(row)), true, hash, keys, row)
 			}
 			yes := 0
 			for range 20000 {
@@ -65,9 +61,7 @@ func TestBloomChunksKeepTheirErrorRate(t *testing.T) {
 				t.Errorf("%v: %d keys in %d bytes", hash, keys, len(bits))
 			}
 			b.chunkWritten(0, 0)
-			if b.ready(true) {
-				t.Errorf("%v: %d keys in a second chunk", hash, keys)
-			}
+			must.Equal(t, b.ready(true), false, hash, keys)
 		}
 	}
 }

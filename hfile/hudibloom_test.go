@@ -38,9 +38,7 @@ func TestHudiBloomGrowsLikeHudi(t *testing.T) {
 		must.Equal(t, string(text), want, line)
 		f = must.Get(ParseHudiBloom(typeCode, text))(t)
 		for i := range added {
-			if !f.MayContain(fmt.Appendf(nil, "kéy-%d", i)) {
-				t.Errorf("%skey %d is absent", line, i)
-			}
+			must.Equal(t, f.MayContain(fmt.Appendf(nil, "kéy-%d", i)), true, line, i)
 		}
 		n++
 	}

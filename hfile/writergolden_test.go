@@ -68,9 +68,7 @@ func (g *writtenFile) options(t *testing.T) WriterOptions {
 	}
 	find := func(what, name string, values map[string]int) int {
 		v, ok := values[name]
-		if !ok {
-			t.Fatalf("%s: unknown %s %q", g.Name, what, name)
-		}
+		must.Equal(t, ok, true, g.Name, what, name)
 		return v
 	}
 	o.Like = System(find("writer", g.Writer, map[string]int{
@@ -127,9 +125,7 @@ func (l *goldenLine) cell(t *testing.T) Cell {
 	types := map[string]Type{"Put": Put, "Delete": Delete, "DeleteFamilyVersion": DeleteFamilyVersion,
 		"DeleteColumn": DeleteColumn, "DeleteFamily": DeleteFamily}
 	kind, ok := types[l.Type]
-	if !ok {
-		t.Fatalf("type %q", l.Type)
-	}
+	must.Equal(t, ok, true, l.Type)
 	c := Cell{Key: Key{Row: l.Row, Family: l.Family, Qualifier: l.Qualifier, Timestamp: l.TS, Type: kind},
 		Value: l.Value, Sequence: l.MVCC}
 	for _, tag := range l.Tags {

@@ -91,9 +91,7 @@ func TestEveryValueOfThePagesIsInTheirHTML(t *testing.T) {
 			case nil:
 				t.Errorf("%s: %s is null", path, place)
 			case json.Number:
-				if !has[v.String()] {
-					t.Errorf("%s: %s: no %s in the HTML", path, place, v)
-				}
+				must.Equal(t, has[v.String()], true, path, place, v)
 			case string:
 				must.Contain(t, all, flat(celltext.Printable(v)), path, place, v)
 			}

@@ -270,9 +270,8 @@ func TestTimesOfRows(t *testing.T) {
 				earlier = c.TS
 			}
 		}
-		if !slices.Equal(times, want) || !got.Times.Complete {
-			t.Errorf("at %d: changes %v, want %v", at, times, want)
-		}
+		must.Equal(t, times, want, at)
+		must.Equal(t, got.Times.Complete, true, at)
 		if e, l := got.Times.Earlier, got.Times.Later; (e == nil) != (earlier == 0) || (l == nil) != (later == 0) ||
 			e != nil && e.TS != earlier || l != nil && l.TS != later {
 			t.Errorf("at %d: earlier %v, later %v, want %d, %d", at, e, l, earlier, later)

@@ -318,9 +318,7 @@ func TestMemoryOfLogsIsBounded(t *testing.T) {
 				testLogLimit(t, fsys, tablet.ID, most)
 			}
 		}
-		if !some {
-			t.Errorf("%s: no memory is counted", name)
-		}
+		must.Equal(t, some, true, name)
 	}
 }
 

@@ -94,9 +94,7 @@ func (m move) run(block string) string {
 func (m move) create(block string) {
 	m.t.Helper()
 	table, checked := strings.CutSuffix(block, "kudu cluster ksck \"$MASTER\"\n")
-	if !checked {
-		m.t.Fatalf("no check at the end of %s", block)
-	}
+	must.Equal(m.t, checked, true, block)
 	m.run(table)
 	m.Wait("cluster", "ksck", m.Master)
 }

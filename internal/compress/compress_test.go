@@ -101,9 +101,7 @@ func checkLZ4End(t *testing.T, block []byte, n int) {
 	at, out, last := 0, 0, 0 // last: where the last match begins
 	for {
 		s, ok := ParseLZ4Sequence(block, at)
-		if !ok {
-			t.Fatalf("%d bytes: no sequence at byte %d", n, at)
-		}
+		must.Equal(t, ok, true, n, at)
 		out += s.To - s.From
 		if s.Match == 0 {
 			if literals := s.To - s.From; at > 0 && (literals < LZ4LastLiterals || n-last < LZ4LastMatch) {
@@ -182,18 +180,14 @@ func TestSnappyRefusesExtensions(t *testing.T) {
 	dst := make([]byte, len(src))
 	must.Get(s2.Decode(dst, stream))(t)
 	must.Fail(t, Snappy.Decompress(dst, stream), fault.ErrCorrupt, "an extended stream was read")
-	if !SnappyRepeats(stream) {
-		t.Error("an extended stream has no repeat")
-	}
+	must.Equal(t, SnappyRepeats(stream), true, "an extended stream has no repeat")
 	random := make([]byte, 70000) // long literals
 	rnd := seedtest.Rand(t)
 	for i := range random {
 		random[i] = byte(rnd.Uint32())
 	}
 	for _, src := range [][]byte{nil, src, random[:1], random[:61], random[:300], random, append(random, src...)} {
-		if stream, err := Snappy.Compress(nil, src); err != nil || SnappyRepeats(stream) {
-			t.Errorf("%d bytes: a stream of Snappy has a repeat, %v", len(src), err)
-		}
+		must.Equal(t, SnappyRepeats(must.Get(Snappy.Compress(nil, src))(t)), false, len(src))
 	}
 }
 

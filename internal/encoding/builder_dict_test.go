@@ -46,9 +46,8 @@ func TestCodesOfSimilarWords(t *testing.T) {
 		if r.IntN(2) == 0 {
 			given = want
 		}
-		if !b.Coded() || b.Append(given, 0, n) != n {
-			t.Fatalf("not all of %d codes", n)
-		}
+		must.Equal(t, b.Coded(), true)
+		must.Equal(t, b.Append(given, 0, n), n)
 		var distinct [][]byte
 		for _, cell := range want.Bytes {
 			same := func(word []byte) bool { return bytes.Equal(word, cell) }

@@ -35,9 +35,7 @@ func checkCodeSplit(t *testing.T, x *CodeSplit, block Block, dict *batch.Diction
 	for c := range parts {
 		parts[c] = append(batch.Bitmap{}, sel...)
 	}
-	if ok, err := x.Split(block, from, n, parts, at); !ok || err != nil {
-		t.Fatalf("values [%d,%d): %v, %v", from, from+n, ok, err)
-	}
+	must.Equal(t, must.Get(x.Split(block, from, n, parts, at))(t), true, from, from+n)
 	for c, part := range parts {
 		for i := range 64 * len(sel) {
 			want := sel.Get(i)
@@ -80,16 +78,12 @@ func TestCodeSplitRefusesOtherBlocks(t *testing.T) {
 		parts[c] = batch.MakeBitmap(len(words))
 		parts[c].SetRange(0, len(words))
 	}
-	if ok, err := x.Split(block, 0, len(words), parts[:3], 0); ok || err != nil {
-		t.Errorf("too few parts: %v, %v", ok, err)
-	}
+	must.Equal(t, must.Get(x.Split(block, 0, len(words), parts[:3], 0))(t), false, "too few parts")
 	block.(*dictBlock).dict = &batch.Dictionary{Words: dict.Words[:5]}
 	must.Fail(t, must.Err(x.Split(block, 0, len(words), parts[:5], 0)),
 		fault.ErrCorrupt, "codes beyond the dictionary")
 	numbers, _ := smallIntegers(t, schema.Int32, 20, false, func() uint64 { return 1 })
-	if ok, err := x.Split(numbers, 0, 20, parts, 0); ok || err != nil {
-		t.Errorf("a block without codes: %v, %v", ok, err)
-	}
+	must.Equal(t, must.Get(x.Split(numbers, 0, 20, parts, 0))(t), false, "a block without codes")
 }
 
 // InPlanes looks at the chunk of a value.

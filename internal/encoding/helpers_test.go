@@ -49,9 +49,7 @@ func cellOf(t testing.TB, typ schema.Type, value any) []byte {
 			return binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))
 		}
 		n, ok := new(big.Int).SetString(string(v), 10)
-		if !ok {
-			t.Fatalf("number %q", v)
-		}
+		must.Equal(t, ok, true, v)
 		if n.Sign() < 0 {
 			n.Add(n, new(big.Int).Lsh(big.NewInt(1), uint(8*typ.Width())))
 		}

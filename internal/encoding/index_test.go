@@ -97,13 +97,9 @@ func TestIndexRefusesWideValues(t *testing.T) {
 	x := new(Index)
 	b, _ := smallIntegers(t, schema.Int64, 100, false, func() uint64 { return r.Uint64() % 9 })
 	x.Reset()
-	if ok, err := x.Add(b, 0, 100, 0, 3); ok || err != nil {
-		t.Errorf("values of 4 bits as 3: %v, %v", ok, err)
-	}
+	must.Equal(t, must.Get(x.Add(b, 0, 100, 0, 3))(t), false, "values of 4 bits as 3")
 	b, _ = smallIntegers(t, schema.Int16, 100, false, func() uint64 { return ^uint64(0) })
-	if ok, err := x.Add(b, 0, 100, 0, 15); ok || err != nil {
-		t.Errorf("negative values: %v, %v", ok, err)
-	}
+	must.Equal(t, must.Get(x.Add(b, 0, 100, 0, 15))(t), false)
 	must.Equal(t, IndexSpan(b, 4, 8), 0, "values from value 4 on")
 }
 

@@ -110,9 +110,7 @@ func TestPlaneStreamsMatchTheSpec(t *testing.T) {
 			t.Errorf("vector %d: decompressed %v", i, ok)
 		}
 		refs, ones, ok := recognize(got, row, v.width, nil)
-		if !ok {
-			t.Fatalf("vector %d is not recognized", i)
-		}
+		must.Equal(t, ok, true, i)
 		must.Do(t, checkRecognized(got, rows, row, v.width, refs, ones), i)
 		switch i {
 		case 8: // planes 0–9 at offsets 6, 134, 262, …
@@ -195,9 +193,7 @@ func checkEnd(t *testing.T, block []byte) {
 	begin, out := 0, 0 // of the last match; end of the output
 	for at := 0; at < len(block); {
 		s, ok := compress.ParseLZ4Sequence(block, at)
-		if !ok {
-			t.Fatal("an invalid block")
-		}
+		must.Equal(t, ok, true, "an invalid block")
 		if out += s.To - s.From; s.Match == 0 {
 			if begin > 0 && (out < begin+12 || s.To-s.From < 5) {
 				t.Fatalf("the last match begins at %d of %d, %d literals follow", begin, out, s.To-s.From)
@@ -237,9 +233,7 @@ func TestChunksAreStoredInTheSmallerForm(t *testing.T) {
 			got := block.payload[block.chunks[i]+
 				chunkHeaderLen:][:binary.BigEndian.Uint32(block.payload[block.chunks[i]:])]
 			rows, ok := unpackRows(got, n/8, 8)
-			if !ok {
-				t.Fatalf("chunk %d is not decompressed", i)
-			}
+			must.Equal(t, ok, true, i)
 			planes, lz4 := appendPlanes(nil, rows, n/8), compress.LZ4CompressChunk(nil, rows)
 			if i%8 == 0 && !exact {
 				real = 100*len(lz4) <= 85*len(planes)
@@ -325,9 +319,7 @@ func TestRecognizerAgreesWithLZ4(t *testing.T) {
 		}
 		yes++
 		rows, ok := unpackRows(src, row, width)
-		if !ok {
-			t.Fatalf("%d planes of %d bytes are recognized in %x, which is not decompressed", 8*width, row, src)
-		}
+		must.Equal(t, ok, true, 8*width, row, src)
 		must.Do(t, checkRecognized(src, rows, row, width, refs, ones), src)
 	}
 	if yes < 3000 {
@@ -360,9 +352,7 @@ func FuzzRecognize(f *testing.F) {
 		row := 1 + int(size)%(chunkBytes/(8*width))
 		if refs, ones, ok := recognize(input, row, width, nil); ok {
 			rows, ok := unpackRows(input, row, width)
-			if !ok {
-				t.Fatalf("recognized, but not decompressed: %x", input)
-			}
+			must.Equal(t, ok, true, input)
 			must.Do(t, checkRecognized(input, rows, row, width, refs, ones))
 		}
 		row = min(row, len(input)/(8*width))
@@ -372,14 +362,11 @@ func FuzzRecognize(f *testing.F) {
 		rows := input[:8*width*row]
 		src := appendPlanes(nil, rows, row)
 		back, ok := unpackRows(src, row, width)
-		if !ok || !bytes.Equal(back, rows) {
-			t.Fatal("the stream of planes is not decompressed to them")
-		}
+		must.Equal(t, ok, true, "the stream of planes is not decompressed to them")
+		must.Equal(t, back, rows, "the stream of planes is not decompressed to them")
 		checkEnd(t, src)
 		refs, ones, ok := recognize(src, row, width, nil)
-		if !ok {
-			t.Fatal("the stream of planes is not recognized")
-		}
+		must.Equal(t, ok, true, "the stream of planes is not recognized")
 		must.Do(t, checkRecognized(src, rows, row, width, refs, ones))
 	})
 }

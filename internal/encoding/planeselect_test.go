@@ -94,10 +94,8 @@ func TestRunsOfChunksAgreeWithCells(t *testing.T) {
 					{Type: typ, Op: batch.Lt, Values: [][]byte{cells[r.IntN(n)]}}}
 			}
 			got, want := slices.Clone(sel), int64(0)
-			handled, err := b.SelectAll(ps, from, k, got, at)
-			if !handled || err != nil {
-				t.Fatal(handled, err)
-			}
+			handled := must.Get(b.SelectAll(ps, from, k, got, at))(t)
+			must.Equal(t, handled, true)
 			longest = max(longest, b.runOf(from, k, at))
 			for i := range at + k + 100 {
 				pass, inside := sel.Get(i), i >= at && i < at+k

@@ -55,9 +55,7 @@ func TestShuffleMatchesItsDefinition(t *testing.T) {
 				checkCells(t, r, viewRows(got, n, width, &refs), src)
 				stream := appendPlanes(nil, want, n/8)
 				found, ones, ok := recognize(stream, n/8, width, nil)
-				if !ok {
-					t.Fatalf("width %d, %d cells: planes not recognized", width, n)
-				}
+				must.Equal(t, ok, true, width, n)
 				checkCells(t, r, planeView{base: stream, row: n / 8, width: width, ones: ones, refs: found}, src)
 			}
 		}

@@ -58,9 +58,7 @@ func TestLockOfServerIsSeen(t *testing.T) {
 		must.Do(t, err)
 	}
 	d := must.Get(Open(vfs.OS, dir))(t)
-	if d.InUse() {
-		t.Error("in use without a server")
-	}
+	must.Equal(t, d.InUse(), false, "in use without a server")
 	program := must.Get(os.Executable())(t)
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), lockVariable+"="+filepath.Join(dir, "data", "block_manager_instance"))
@@ -69,12 +67,8 @@ func TestLockOfServerIsSeen(t *testing.T) {
 	out := must.Get(cmd.StdoutPipe())(t)
 	must.Do(t, cmd.Start())
 	must.Get(io.ReadFull(out, make([]byte, 1)))(t)
-	if !d.InUse() {
-		t.Error("not in use although another process has the lock")
-	}
+	must.Equal(t, d.InUse(), true, "not in use although another process has the lock")
 	in.Close()
 	must.Do(t, cmd.Wait())
-	if d.InUse() {
-		t.Error("in use after the process with the lock has ended")
-	}
+	must.Equal(t, d.InUse(), false, "in use after the process with the lock has ended")
 }

@@ -102,9 +102,8 @@ func TestCrashDuringImport(t *testing.T) {
 	if absent == 0 || there == 0 {
 		t.Errorf("the states do not cover the case: %d with the table, %d without", there, absent)
 	}
-	if ok, err := wholeOrAbsent(t, disk.Point().Cut(), from.Name, want); !ok || err != nil {
-		t.Errorf("a power cut after the import: %v, %v", ok, err)
-	}
+	must.Equal(t, must.Get(wholeOrAbsent(t, disk.Point().Cut(), from.Name, want))(t),
+		true, "a power cut after the import")
 	t.Logf("%d states with the table, %d without", there, absent)
 }
 

@@ -67,9 +67,7 @@ func TestLastWriteIsTornAtSectors(t *testing.T) {
 		}
 	}
 	for _, size := range []int{512, 1024, 1536, 1600} {
-		if !seen[size] {
-			t.Errorf("no state has the first %d bytes", size)
-		}
+		must.Equal(t, seen[size], true, size)
 	}
 	long := &op{kind: write, off: 512, data: make([]byte, 1<<20)}
 	if b := borders(long); len(b) != maxTears || b[0] != sector || b[len(b)-1] != 1<<20-sector {
@@ -134,9 +132,7 @@ func TestEachPageOfAWindowIsWrittenAtAnyTime(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"\x00\x00\x003", "412\x00", "\x00123"} {
-		if !states[want] {
-			t.Errorf("no state %q", want)
-		}
+		must.Equal(t, states[want], true, want)
 	}
 }
 
@@ -157,17 +153,13 @@ func TestIgnoredSyncsLoseSyncedData(t *testing.T) {
 			kept[read(t, s.Image, "/a")] = true
 		}
 	}
-	if len(kept) != 1 || !kept["123"] {
-		t.Errorf("a disk that keeps flushes has %v", kept)
-	}
+	must.Equal(t, len(kept), 1, kept)
+	must.Equal(t, kept["123"], true, kept)
 	for _, text := range []string{"1", "12", "1\x003"} {
-		if !forgot[text] {
-			t.Errorf("no forgotten flush leaves %q: %v", text, forgot)
-		}
+		must.Equal(t, forgot[text], true, text, forgot)
 	}
-	if forgot[""] || forgot["\x0023"] {
-		t.Errorf("it forgot three flushes ago: %v", forgot)
-	}
+	must.Equal(t, forgot[""], false, forgot)
+	must.Equal(t, forgot["\x0023"], false, forgot)
 }
 
 // The function of OnOperation sees the state before the operation, also in the middle of writes,

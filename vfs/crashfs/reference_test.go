@@ -286,18 +286,12 @@ func (w *world) compare(seed uint64) int {
 	possible, seen := w.a.possible(), map[string]bool{}
 	for s := range point.States(seed, 0) {
 		text := textOf(w.t, s.Image)
-		if !possible[text] {
-			w.t.Fatalf("%s: no crash leaves %s", s.Name, text)
-		}
-		if seen[text] {
-			w.t.Fatalf("%s comes twice: %s", s.Name, text)
-		}
+		must.Equal(w.t, possible[text], true, s.Name, text)
+		must.Equal(w.t, seen[text], false, s.Name, text)
 		seen[text] = true
 	}
 	for name, text := range w.a.promised() {
-		if !seen[text] {
-			w.t.Fatalf("%s is not among the states: %s", name, text)
-		}
+		must.Equal(w.t, seen[text], true, name, text)
 	}
 	for name, got := range map[string][2]string{"Cut": {textOf(w.t, point.Cut()), w.a.promised()["none"]},
 		"Kill": {textOf(w.t, point.Kill()), w.a.text(nil)},

@@ -79,9 +79,8 @@ func (p *publicFiles) load(t *testing.T, name string) {
 	lines = slices.DeleteFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, "types: ") || strings.HasPrefix(line, "note: ")
 	})
-	if out != "" || faultWords.MatchString(errs) {
-		t.Errorf("%s: %s%s", name, out, errs)
-	}
+	must.Equal(t, out, "", name, errs)
+	must.Equal(t, faultWords.MatchString(errs), false, name, errs)
 	if code != exit.Done {
 		p.refused(t, name, lines, code)
 		return

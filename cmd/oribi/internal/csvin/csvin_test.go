@@ -292,9 +292,8 @@ func TestNamesErrorSuggestsNames(t *testing.T) {
 		"a,a_2,a,a": "a,a_2,a_3,a_4", ",column_1": "column_1,column_1_2"} {
 		_, err := NewReader(strings.NewReader(text), ',').Header(Names{})
 		bad, ok := errors.AsType[*NamesError](err)
-		if !ok || strings.Join(bad.Instead, ",") != want {
-			t.Errorf("%q: %v, want %s instead", text, err, want)
-		}
+		must.Equal(t, ok, true, text, err)
+		must.Equal(t, strings.Join(bad.Instead, ","), want, text, err)
 	}
 }
 

@@ -270,9 +270,8 @@ func TestLoadsEndBetweenBatches(t *testing.T) {
 		o.Rows = size
 		result, err := Run(context.Background(), strings.NewReader(text.String()), o)
 		line, ok := errors.AsType[*apply.LineError](err)
-		if !ok || line.Line != 2+2*bad {
-			t.Fatalf("row %d of %d is bad: %v", bad, rows, err)
-		}
+		must.Equal(t, ok, true, bad, rows, err)
+		must.Equal(t, line.Line, 2+2*bad, bad, rows, err)
 		if want := int64(bad / size * size); result.Rows != want || count(t, table) != want {
 			t.Fatalf("row %d is bad, batches of %d: reported %d rows, %d are in the table, want %d", bad, size,
 				result.Rows, count(t, table), want)
