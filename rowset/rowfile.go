@@ -167,7 +167,8 @@ type waitingPage struct {
 type pieces struct {
 	on    bool
 	list  []rowpage.Piece
-	rows  int64 // in the list, and in the pages before
+	first int64 // row of the list
+	rows  int64 // in the list, and before it
 	plain int64 // of them, those whose byte strings are stored as they are
 	bytes int64 // of their byte strings
 }
@@ -229,26 +230,31 @@ func (w *rowFileWriter) settle() error {
 	return nil
 }
 
-// complete adds the pieces to a page, if all of them are known. It removes the pieces of its rows
-// from all columns.
+// complete adds the pieces to a page, if all of them are known.
 func (w *rowFileWriter) complete(p *waitingPage) bool {
 	for _, col := range p.far {
 		if w.pieces[col].rows < p.first+int64(p.rows) {
 			return false
 		}
 	}
-	for col := range w.pieces {
-		list, n, rows := w.pieces[col].list, 0, 0
-		for ; n < len(list) && rows < p.rows; n++ {
-			rows += list[n].Rows
-		}
-		if slices.Contains(p.far, col) {
-			p.cell = rowpage.AppendPieces(p.cell, list[:n])
-		}
-		w.pieces[col].list = slices.Delete(list, 0, n)
+	for _, col := range p.far {
+		w.pieces[col].take(p.first) // of pages that do not need them
+		p.cell = rowpage.AppendPieces(p.cell, w.pieces[col].take(p.first+int64(p.rows)))
 	}
 	p.cell = rowpage.Finish(p.cell)
 	return true
+}
+
+// take removes the pieces before a row, which is the first row of a page or follows its last row, and
+// returns them.
+func (p *pieces) take(row int64) []rowpage.Piece {
+	n := 0
+	for ; n < len(p.list) && p.first < row; n++ {
+		p.first += int64(p.list[n].Rows)
+	}
+	taken := p.list[:n:n]
+	p.list = p.list[n:]
+	return taken
 }
 
 // newRowFile begins a row file of a rowset with columns in the given blocks.

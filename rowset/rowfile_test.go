@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -48,7 +49,8 @@ func (w *testRowSet) stored(t testing.TB, r *rand.Rand) *Metadata {
 func TestRowFilesAreWrittenWhereTheyPay(t *testing.T) {
 	rowpage.Eager.Store(false)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "n", Type: schema.Int32},
-		{ID: 3, Name: "word", Type: schema.String}, {ID: 4, Name: "text", Type: schema.String}}, 1)
+		{ID: 3, Name: "word", Type: schema.String}, {ID: 4, Name: "text", Type: schema.String},
+		{ID: 5, Name: "noise", Type: schema.String}}, 1)
 	texts := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "a", Type: schema.String},
 		{ID: 3, Name: "b", Type: schema.String}}, 1)
 	for _, test := range []struct {
@@ -64,6 +66,9 @@ func TestRowFilesAreWrittenWhereTheyPay(t *testing.T) {
 			switch c := &test.schema.Columns[col]; {
 			case c.Name == "word":
 				return []byte{'w', byte('a' + row%7)}
+			case c.Name == "noise":
+				sum := sha256.Sum256([]byte{byte(row), byte(row >> 8), byte(row >> 16)})
+				return sum[:24] // of one length, so that a piece of other rows would fit too
 			case c.Type == schema.String:
 				return fmt.Appendf(nil, "%d is a text of its own, %d", row, col)
 			default:
