@@ -242,8 +242,12 @@ func TestRowSetOfOldDeletesIsDropped(t *testing.T) {
 	mem := delta.NewMemStore(nil, nil)
 	state.Deltas = &delta.Tracker{Redo: state.Deltas.Redo, Mem: mem}
 	must.Equal(t, Gone(state, 10), true, "a store without a change keeps a rowset")
-	mem.Apply(1, 7, 7, only(change.Update, 11, 2))
-	must.Equal(t, Gone(state, 10), false, "a rowset with changes in memory is gone")
+	row.LiveRows = 2
+	mem.Apply(0, 10, 7, change.AppendDelete(nil))
+	must.Equal(t, Gone(state, 11), false, "a rowset with a live row is gone")
+	mem.Apply(1, 11, 8, change.AppendDelete(nil))
+	must.Equal(t, Gone(state, 10), false, "a rowset that a read at the floor sees is gone")
+	must.Equal(t, Gone(state, 11), true, "deletes in memory keep a rowset")
 }
 
 func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {

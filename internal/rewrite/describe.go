@@ -50,8 +50,12 @@ func DescribeDeltas(s *rowset.State, table *schema.Schema, floor, rest mvcc.Time
 func stale(f *delta.File, floor mvcc.Timestamp) bool { return f.Stats().Max <= floor }
 
 // Gone reports whether no read at floor or later sees any row of the rowset: all rows were deleted
-// at or below the floor, and the deletes are in files. Such a rowset never changes again. Source:
-// tablet spec §14.5.
+// at or below the floor. Such a rowset never changes again. Some of the deletes may be in memory only.
+// Source: tablet spec §14.5.
 func Gone(s *rowset.State, floor mvcc.Timestamp) bool {
-	return s.Meta.LiveRows == 0 && s.Deltas.Mem.Empty() && s.Deltas.MaxTimestamp() <= floor
+	live := s.Meta.LiveRows
+	if mem := s.Deltas.Mem; mem != nil {
+		live -= mem.Deleted()
+	}
+	return live == 0 && s.Deltas.MaxTimestamp() <= floor
 }

@@ -126,6 +126,10 @@ func (b *Background) listFlushes(t *Table, w *tableWork, now time.Time) (ops []o
 	s := b.w
 	u := t.Unflushed()
 	b.owned += u.Owned
+	if u.Gone != w.gone { // which is no new layout
+		w.gone, w.seen = u.Gone, 0
+		delete(w.futile, maintenance.UndoGC)
+	}
 	first := min(u.FirstRow, u.FirstChange)
 	if first != w.first {
 		w.first, w.since = first, now

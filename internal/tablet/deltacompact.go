@@ -227,14 +227,14 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 		return 0, err
 	}
 	err = t.compactingRest(ctx, func(ids []uint64) error {
-		bytes, err = t.dropUndos(ids, why)
+		bytes, err = t.dropUndos(ctx, ids, why)
 		return err
 	})
 	return bytes, err
 }
 
 // dropUndos is collectUndos for the owner of rowsets.
-func (t *Tablet) dropUndos(ids []uint64, why string) (bytes int64, err error) {
+func (t *Tablet) dropUndos(ctx context.Context, ids []uint64, why string) (bytes int64, err error) {
 	j, err := t.begin()
 	if err != nil {
 		return 0, err
@@ -256,6 +256,13 @@ func (t *Tablet) dropUndos(ids []uint64, why string) (bytes int64, err error) {
 	}
 	if len(e.Removed)+len(e.Replaced) == 0 {
 		return 0, nil
+	}
+	if slices.ContainsFunc(e.Removed, func(d *rowset.DiskRowSet) bool { return !d.Tracker().Mem.Empty() }) {
+		// The deletes in memory must be durable before their rowset is gone: a power failure that
+		// loses them would lose the rows instead. Replay does not find the rows of these deletes.
+		if err := t.opts.Store.Wait(ctx, t.opts.Store.LastLSN()); err != nil {
+			return 0, err
+		}
 	}
 	j.announce()
 	err = j.commitFiles()

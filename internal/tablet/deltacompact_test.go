@@ -211,6 +211,41 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 		"a read below the floor succeeds")
 }
 
+// A rowset whose last rows were deleted in memory is removed too, once the log has the deletes for good.
+// Replay does not find their rows, nor does it apply them to later rows with the same keys.
+func TestUndoGCDropsRowSetsWithDeletesInMemory(t *testing.T) {
+	w := newTestStore(t, testSchema)
+	for k := range 5 {
+		w.mustCommit(w.op(Insert, k, 1, "short-lived"))
+	}
+	w.flush()
+	for k := range 5 {
+		w.mustCommit(w.op(Delete, k, 0, ""))
+	}
+	died := timestampOf(w.lsn)
+	w.mustCommit(w.op(Insert, 1, 2, "again"))
+	collect := func(rowsets int) {
+		t.Helper()
+		want := w.rowsAtEveryTime()
+		_, err := w.tab.CollectUndos(t.Context())
+		if got := len(w.tab.RowSetMetadata()); err != nil || got != rowsets {
+			t.Fatalf("%d rowsets, %v, want %d", got, err, rowsets)
+		}
+		w.checkRowsAtEveryTime(want)
+		w.reopened(0).checkRowsAtEveryTime(want)
+		w.reopened(1).checkRowsAtEveryTime(want)
+	}
+	w.floor = died - 1
+	collect(1)
+	w.floor, w.waitErr = died, errors.New("the log cannot be synced")
+	must.Refuse(t, must.Err(w.tab.CollectUndos(t.Context())), "a rowset is removed before its deletes are durable")
+	w.waitErr = nil
+	collect(0)
+	w.flush()
+	want := w.rowsAtEveryTime()
+	w.reopened(1).checkRowsAtEveryTime(want)
+}
+
 // hookedStore is a store whose next NewCreation calls a hook, when the job has begun and has not
 // committed.
 type hookedStore struct {

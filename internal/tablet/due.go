@@ -38,6 +38,7 @@ type Unflushed struct {
 	FirstRow, FirstChange lsn.LSN // the lowest LSNs in them; lsn.Max = none
 
 	Owned int64 // bytes of the delta mem stores that a flush leaves to compactions
+	Gone  int   // rowsets without a row that a read sees, at the history floor or later
 }
 
 // Unflushed describes the memory of the table. It is zero if the table was dropped or closed.
@@ -54,6 +55,9 @@ func (t *Tablet) Unflushed() Unflushed {
 	owned := t.claims.compactedIDs()
 	var changed []*delta.MemStore
 	for _, d := range st.tree.Sets {
+		if d.Dead(mvcc.Everything) && d.Dead(mvcc.AsOf(t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec))) {
+			u.Gone++
+		}
 		switch m := d.Tracker().Mem; {
 		case m.Empty():
 		case owned[d.Metadata().ID]:
