@@ -12,7 +12,6 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -26,18 +25,8 @@ func aggregateTable(t *testing.T, o *oribi.Options) (*oribi.Store, *oribi.Table)
 	o.FS, o.Clock, o.Manual = vfs.NewMem(), mvcc.NewLogicalClock(1), true
 	store := must.Get(oribi.Open("/store", o))(t)
 	t.Cleanup(func() { store.Close() })
-	table := must.Get(store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
-		schema.Column{Name: "i", Type: schema.Int64, Nullable: true},
-		schema.Column{Name: "u", Type: schema.Uint64, Nullable: true},
-		schema.Column{Name: "w", Type: schema.Int128, Nullable: true},
-		schema.Column{Name: "d", Type: schema.Decimal64, Precision: 15, Scale: 2, Nullable: true},
-		schema.Column{Name: "e", Type: schema.Decimal128, Precision: 38, Scale: 2, Nullable: true},
-		schema.Column{Name: "f", Type: schema.Double, Nullable: true},
-		schema.Column{Name: "g", Type: schema.Float, Nullable: true},
-		schema.Column{Name: "s", Type: schema.String, Nullable: true},
-		schema.Column{Name: "b", Type: schema.Bool, Nullable: true},
-		schema.Column{Name: "day", Type: schema.Date, Nullable: true},
-		schema.Column{Name: "a", Type: schema.Array, Element: schema.Int32, Nullable: true})))(t)
+	table := tableOf(t, store, "t", "k*:int64 i:int64? u:uint64? w:int128? d:decimal(15,2)? e:decimal(38,2)? "+
+		"f:double? g:float? s:string? b:bool? day:date? a:array(int32)?")
 	return store, table
 }
 

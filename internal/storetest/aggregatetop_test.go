@@ -99,13 +99,7 @@ func periodTable(t *testing.T, o *oribi.Options) (*oribi.Store, *oribi.Table) {
 	o.FS, o.Clock, o.Manual = vfs.NewMem(), mvcc.NewLogicalClock(1), true
 	store := must.Get(oribi.Open("/store", o))(t)
 	t.Cleanup(func() { store.Close() })
-	table := must.Get(store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
-		schema.Column{Name: "ts", Type: schema.Timestamp, Nullable: true},
-		schema.Column{Name: "day", Type: schema.Date, Nullable: true},
-		schema.Column{Name: "s", Type: schema.String, Nullable: true},
-		schema.Column{Name: "f", Type: schema.Double, Nullable: true},
-		schema.Column{Name: "w", Type: schema.Int128, Nullable: true},
-		schema.Column{Name: "a", Type: schema.Array, Element: schema.Int32, Nullable: true})))(t)
+	table := tableOf(t, store, "t", "k*:int64 ts:timestamp? day:date? s:string? f:double? w:int128? a:array(int32)?")
 	return store, table
 }
 

@@ -31,9 +31,7 @@ func alterStore(t *testing.T) (*oribi.Store, *oribi.Table, func() (*oribi.Store,
 		return store
 	}
 	store := open()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "n", Type: schema.Int32},
-		{Name: "s", Type: schema.String, Nullable: true}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:int64 n:int32 s:string?")
 	return store, table, func() (*oribi.Store, *oribi.Table) {
 		must.Do(t, store.Close())
 		store = open()

@@ -19,10 +19,7 @@ func arraysTable(t *testing.T) (*oribi.Store, *oribi.Table) {
 	store := must.Get(
 		oribi.Open("/arrays", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: oribi.HistoryForever}))(t)
 	t.Cleanup(func() { store.Close() })
-	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "tags", Type: schema.Array, Element: schema.String},
-		{Name: "hits", Type: schema.Array, Element: schema.Int32, Nullable: true}}, 1))(t)
-	table := must.Get(store.CreateTable("arrays", s))(t)
+	table := tableOf(t, store, "arrays", "k*:int64 tags:array(string) hits:array(int32)?")
 	return store, table
 }
 

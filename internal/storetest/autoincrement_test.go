@@ -45,10 +45,7 @@ func autoStore(t *testing.T) (store *oribi.Store, table *oribi.Table, reopen fun
 		t.Cleanup(func() { store.Close() })
 	}
 	open()
-	columns := must.Get(schema.New([]schema.Column{{Name: "host", Type: schema.String},
-		{Name: autoName, Type: schema.Int64, AutoIncrement: true},
-		{Name: "v", Type: schema.Int64, Nullable: true}}, 2))(t)
-	table = must.Get(store.CreateTable("t", columns))(t)
+	table = tableOf(t, store, "t", "host*:string "+autoName+"*:int64 v:int64?")
 	return store, table, func() (*oribi.Store, *oribi.Table) {
 		mem = mem.Clone()
 		open()

@@ -332,8 +332,7 @@ func TestBackgroundFlushesDuringMerge(t *testing.T) {
 	defer store.Close()
 	end := sync.OnceFunc(func() { close(release) })
 	defer end()
-	table := must.Get(store.CreateTable("t",
-		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.String})))(t)
+	table := tableOf(t, store, "t", "k*:int64 v:string")
 	put := func(first, rows, bytes int) {
 		t.Helper()
 		b := store.NewBatch()

@@ -51,8 +51,7 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 	alter := func(changes ...oribi.Alteration) func() error {
 		return func() error { return scratch.Alter(ctx, changes...) }
 	}
-	decimals := must.Get(store.CreateTable("decimals", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
-		schema.Column{Name: "d", Type: schema.Decimal64, Precision: 18, Scale: 2, Nullable: true})))(t)
+	decimals := tableOf(t, store, "decimals", "k*:int64 d:decimal(18,2)?")
 	decimal := func(d oribi.Decimal) func() error {
 		return commit(func(b *oribi.Batch) { b.Upsert(decimals, oribi.Row{"k": 1, "d": d}) })
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -83,10 +82,7 @@ func TestBulkCallsRefuseOversizedBatches(t *testing.T) {
 	ctx := context.Background()
 	store := must.Get(oribi.Open("/bulk", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)}))(t)
 	defer store.Close()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int8},
-		{Name: "fixed", Type: schema.Int64, Immutable: true},
-		{Name: "s", Type: schema.String, Nullable: true}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:int64 v:int8 fixed:int64! s:string?")
 	at := store.Visible()
 	for name, c := range map[string]struct {
 		set  oribi.Row
@@ -172,9 +168,7 @@ func TestBulkCallsInPiecesChangeTheRowOfAnEmptyKey(t *testing.T) {
 	disk := faultfs.New(vfs.NewMem())
 	store := must.Get(oribi.Open("/bulk", &oribi.Options{FS: disk, Clock: mvcc.NewLogicalClock(1)}))(t)
 	defer store.Close()
-	columns := must.Get(
-		schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "v", Type: schema.Int64}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:string v:int64")
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": "", "v": 1})
 	b.Insert(table, oribi.Row{"k": "a", "v": 1})

@@ -323,8 +323,7 @@ func TestCellsAsElements(t *testing.T) {
 	ctx := context.Background()
 	store := must.Get(oribi.Open("/elements", &oribi.Options{FS: vfs.NewMem(), CellLimit: 4 << 20}))(t)
 	defer store.Close()
-	table := must.Get(store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int32},
-		schema.Column{Name: "a", Type: schema.Array, Element: schema.Uint8, Nullable: true})))(t)
+	table := tableOf(t, store, "t", "k*:int32 a:array(uint8)?")
 	b := store.NewBatch()
 	b.Insert(table, oribi.Row{"k": 1, "a": []oribi.Cell{{7}, nil, {9}}})
 	b.Insert(table, oribi.Row{"k": 2, "a": [2]uint8{7, 9}})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // Close flushes what takes longer to replay. Small tables keep their rows in the log if there are many
@@ -17,13 +16,11 @@ func TestCloseFlushesWhatTakesLongerToReplay(t *testing.T) {
 		flushed bool // the small ones
 	}{{5, true}, {60, false}} {
 		t.Run(fmt.Sprintf("%d small tables", c.small), func(t *testing.T) {
-			columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-				{Name: "v", Type: schema.Binary}}, 1))(t)
 			dir := t.TempDir()
 			s := must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(t)
 			b := s.NewBatch()
 			for i := range c.small + 1 {
-				table := must.Get(s.CreateTable(fmt.Sprint("t", i), columns))(t)
+				table := tableOf(t, s, fmt.Sprint("t", i), "k*:int64 v:binary")
 				rows := 1
 				if i == c.small {
 					rows = 600 // 18 MiB

@@ -10,7 +10,6 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/salvage"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -26,9 +25,7 @@ func TestCopiesOfOldRowsAnswerAsTheStore(t *testing.T) {
 	}
 	store, err := oribi.Open("/store", options())
 	must.Do(t, err)
-	table, err := store.CreateTable("t",
-		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.Int64}))
-	must.Do(t, err)
+	table := tableOf(t, store, "t", "k*:int64 v:int64")
 	put := func(from, to, v int) mvcc.Timestamp {
 		b := store.NewBatch()
 		for k := from; k < to; k++ {

@@ -11,7 +11,6 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // sessions is a store with a table whose rows expire by their column until.
@@ -26,10 +25,8 @@ func newSessions(t *testing.T, age time.Duration, opts ...oribi.TableOption) *se
 	t.Helper()
 	s := &sessions{fakeWall: newFakeWall(), t: t}
 	s.open()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "v", Type: schema.Int64, Nullable: true},
-		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1))(t)
-	s.table = must.Get(s.store.CreateTable("sessions", columns, append(opts, oribi.Expires("until", age))...))(t)
+	s.table = tableOf(t, s.store, "sessions",
+		"k*:int64 v:int64? until:timestamp?", append(opts, oribi.Expires("until", age))...)
 	return s
 }
 
@@ -97,9 +94,7 @@ func tickingTable(t *testing.T) (*sessions, *oribi.Table) {
 	store := must.Get(oribi.Open("/sessions",
 		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true}))(t)
 	t.Cleanup(func() { store.Close() })
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "until", Type: schema.Timestamp}}, 1))(t)
-	s.table = must.Get(store.CreateTable("sessions", columns, oribi.Expires("until", 0)))(t)
+	s.table = tableOf(t, store, "sessions", "k*:int64 until:timestamp", oribi.Expires("until", 0))
 	s.store = store
 	return s, s.table
 }
@@ -171,9 +166,7 @@ func TestRuleEndsWhileRowsExpire(t *testing.T) {
 	store := must.Get(oribi.Open("/sessions",
 		&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true}))(t)
 	defer store.Close()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
-		{Name: "until", Type: schema.Timestamp}}, 1))(t)
-	s.table = must.Get(store.CreateTable("sessions", columns, oribi.Expires("until", 0)))(t)
+	s.table = tableOf(t, store, "sessions", "k*:int64 v:int64 until:timestamp", oribi.Expires("until", 0))
 	b, begin := store.NewBatch(), s.time()
 	for k := range 100 {
 		b.Insert(s.table, oribi.Row{"k": k, "v": k, "until": begin.Add(time.Duration(k) * time.Microsecond)})

@@ -17,13 +17,10 @@ import (
 // create opens a new store with a table of sessions that expire at the time in until.
 func (s *sessions) create(o *oribi.Options) {
 	s.t.Helper()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "v", Type: schema.Int64, Nullable: true},
-		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1))(s.t)
 	s.store = must.Get(oribi.Open("/sessions", o))(s.t)
 	store := s.store
 	s.t.Cleanup(func() { store.Close() })
-	s.table = must.Get(store.CreateTable("sessions", columns, oribi.Expires("until", 0)))(s.t)
+	s.table = tableOf(s.t, store, "sessions", "k*:int64 v:int64? until:timestamp?", oribi.Expires("until", 0))
 }
 
 // A flush is canceled. A row of its MemRowSet is renewed. When the flush is tried again, the row as

@@ -32,9 +32,7 @@ func readTable(t *testing.T, options ...oribi.TableOption) (table *oribi.Table, 
 	store := must.Get(
 		oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true}))(t)
 	t.Cleanup(func() { store.Close() })
-	table = must.Get(store.CreateTable("t",
-		mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "n", Type: schema.Int64},
-			schema.Column{Name: "word", Type: schema.String, Nullable: true}), options...))(t)
+	table = tableOf(t, store, "t", "k*:int64 n:int64 word:string?", options...)
 	commit := func(fill func(b *oribi.Batch)) mvcc.Timestamp {
 		t.Helper()
 		b := store.NewBatch()

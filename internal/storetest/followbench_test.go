@@ -10,7 +10,6 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // benchStore opens a store on disk with tables of flushed rows.
@@ -19,10 +18,8 @@ func benchStore(b *testing.B, tables int) (dir string, store *oribi.Store, list 
 	dir = filepath.Join(b.TempDir(), "store")
 	store = must.Get(oribi.Open(dir, &oribi.Options{Manual: true}))(b)
 	b.Cleanup(func() { store.Close() })
-	columns := must.Get(
-		schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1))(b)
 	for i := range tables {
-		t := must.Get(store.CreateTable(fmt.Sprintf("t%d", i), columns))(b)
+		t := tableOf(b, store, fmt.Sprintf("t%d", i), "k*:int64 v:int64")
 		list = append(list, t)
 		benchRows(b, store, t, 0, 1000, 1000)
 		must.Do(b, t.Flush(context.Background()))

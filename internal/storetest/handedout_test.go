@@ -213,8 +213,7 @@ func (a *ascending) open() (err error) {
 	}
 	if a.table, err = a.store.Table("t"); errors.Is(err, oribi.ErrNoTable) {
 		var columns *schema.Schema
-		if columns, err = schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}},
-			1); err == nil {
+		if columns, err = parseSchema([]string{"k*:int64", "v:int64"}); err == nil {
 			a.table, err = a.store.CreateTable("t", columns)
 		}
 	}

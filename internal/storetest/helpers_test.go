@@ -9,7 +9,6 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -51,16 +50,10 @@ func floorStore(t *testing.T, w *fakeWall) (*oribi.Store, *oribi.Table) {
 // numbersTable opens or creates a table of two int64 columns, key k and value v.
 func numbersTable(t *testing.T, store *oribi.Store, name string) *oribi.Table {
 	t.Helper()
-	table, err := store.Table(name)
-	if err == nil {
+	if table, err := store.Table(name); err == nil {
 		return table
 	}
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
-	if err == nil {
-		table, err = store.CreateTable(name, columns)
-	}
-	must.Do(t, err)
-	return table
+	return tableOf(t, store, name, "k*:int64 v:int64")
 }
 
 // within fails the test, with the stacks of all goroutines, if fn does not return in time. The

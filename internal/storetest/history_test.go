@@ -13,7 +13,6 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -97,10 +96,7 @@ type treeStore struct {
 func newTreeStore(t *testing.T, h *treeHistory) *treeStore {
 	s := &treeStore{t: t, h: h, mem: vfs.NewMem()}
 	s.open()
-	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "mode", Type: schema.String},
-		{Name: "blob", Type: schema.String}, {Name: "size", Type: schema.Int64}, {Name: "seq", Type: schema.Int32}}, 1)
-	must.Do(t, err)
-	s.table = must.Get(s.store.CreateTable("tree", columns))(t)
+	s.table = tableOf(t, s.store, "tree", "path*:string mode:string blob:string size:int64 seq:int32")
 	return s
 }
 

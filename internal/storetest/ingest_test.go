@@ -131,10 +131,7 @@ func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 	ctx := context.Background()
 	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.String},
-		{Name: "v", Type: schema.Varchar, Length: 3},
-		{Name: "n", Type: schema.Int32, Nullable: true}, {Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:string v:varchar(3) n:int32? d:int8=9")
 	text := func(typ schema.Type, cells ...string) *batch.Vector {
 		v := batch.NewVector(typ, len(cells))
 		for i, c := range cells {

@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -24,8 +23,7 @@ func TestFiltersOfKeyColumnsBoundScans(t *testing.T) {
 	r := seedtest.Rand(t)
 	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	s := must.Get(schema.New([]schema.Column{{Name: "a", Type: schema.String}, {Name: "b", Type: schema.Int32}}, 2))(t)
-	table := must.Get(store.CreateTable("t", s))(t)
+	table := tableOf(t, store, "t", "a*:string b*:int32")
 	words := []string{"", "\x00", "a", "a\x00", "a\x00b", "ab", "b", "ba", "z", "zz"}
 	for i, w := range words {
 		b := store.NewBatch()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -21,9 +20,7 @@ func TestCloseRemovesUnneededLog(t *testing.T) {
 			fs := vfs.NewMem()
 			o := &oribi.Options{FS: fs, Manual: true}
 			store := must.Get(oribi.Open("/s", o))(t)
-			s := must.Get(
-				schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1))(t)
-			table := must.Get(store.CreateTable("t", s))(t)
+			table := tableOf(t, store, "t", "k*:int64 v:binary")
 			b := store.NewBatch()
 			for k := range 40 { // 2 MB
 				b.Insert(table, oribi.Row{"k": k, "v": bytes.Repeat([]byte{byte(k)}, 50_000)})

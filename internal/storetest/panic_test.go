@@ -98,13 +98,8 @@ func newPanicStore(t *testing.T) *panicStore {
 				s.listener.call()
 			}, Progress: func(string, int64, int64) { s.progress.call() }})
 	must.Do(t, err)
-	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String},
-		{Name: autoName, Type: schema.Int64, AutoIncrement: true},
-		{Name: "v", Type: schema.Int64, Nullable: true}}, 2)
-	must.Do(t, err)
 	s.a, s.b = numbersTable(t, s.store, "a"), numbersTable(t, s.store, "b")
-	s.auto, err = s.store.CreateTable("auto", columns)
-	must.Do(t, err)
+	s.auto = tableOf(t, s.store, "auto", "host*:string "+autoName+"*:int64 v:int64?")
 	return s
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -35,9 +34,7 @@ func TestStatsOfColumnsOfArrays(t *testing.T) {
 	ctx := context.Background()
 	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "a", Type: schema.Array, Element: schema.String, Nullable: true}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:int64 a:array(string)?")
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "a": []string{"x", "y"}})
 	must.Do(t, table.Flush(ctx))
 	st := must.Get(table.Stats(true))(t)

@@ -99,9 +99,7 @@ func diffStore(t *testing.T) (table *oribi.Table, from, to mvcc.Timestamp) {
 	store := must.Get(oribi.Open("/diff", &oribi.Options{FS: vfs.NewMem(), Manual: true, RowSetBytes: 1 << 12,
 		Clock: mvcc.NewHybridClock(w.time)}))(t)
 	t.Cleanup(func() { store.Close() })
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
-		{Name: "w", Type: schema.Int64}, {Name: "until", Type: schema.Timestamp, Nullable: true}}, 1))(t)
-	table = must.Get(store.CreateTable("t", columns, oribi.Expires("until", 0)))(t)
+	table = tableOf(t, store, "t", "k*:int64 v:int64 w:int64 until:timestamp?", oribi.Expires("until", 0))
 	write := func(change func(b *oribi.Batch, k int64)) mvcc.Timestamp {
 		b := store.NewBatch()
 		for k := range int64(1000) {

@@ -32,9 +32,7 @@ type twin struct {
 func newTwin(t *testing.T, upserts bool) *twin {
 	w := &twin{t: t, upserts: upserts, mem: vfs.NewMem(), live: map[int]bool{}}
 	w.open()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64},
-		{Name: "s", Type: schema.String, Nullable: true, Default: []byte("default")}}, 1))(t)
-	w.table = must.Get(w.store.CreateTable("t", columns))(t)
+	w.table = tableOf(t, w.store, "t", "k*:int32 v:int64 s:string?=default")
 	return w
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/salvage"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -34,14 +33,9 @@ type lifeStore struct {
 func newLifeStore(t *testing.T) *lifeStore {
 	t.Helper()
 	l := &lifeStore{t: t, mem: vfs.NewMem()}
-	var err error
-	l.store, err = oribi.Open("/store",
-		&oribi.Options{FS: l.mem, Manual: true, History: oribi.HistoryForever})
-	must.Do(t, err)
-	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
-	must.Do(t, err)
-	l.table, err = l.store.CreateTable("t", columns)
-	must.Do(t, err)
+	l.store = must.Get(oribi.Open("/store",
+		&oribi.Options{FS: l.mem, Manual: true, History: oribi.HistoryForever}))(t)
+	l.table = tableOf(t, l.store, "t", "id*:int64 v:string")
 	return l
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -24,9 +23,7 @@ func TestSalvageKeepsVersionsBeforeAndAfterDamagedChanges(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
 	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, History: oribi.HistoryForever}))(t)
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Binary},
-		{Name: "b", Type: schema.Int64}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:int64 a:binary b:int64")
 	rng := seedtest.Rand(t)
 	long := func() []byte {
 		b := make([]byte, 1000)

@@ -157,8 +157,6 @@ func (s *scripted) cut(a *arguments) error {
 
 // create creates a table with columns, and the options history=1h, expires=column,age, rowfile.
 func (s *scripted) create(a *arguments) error {
-	var columns []schema.Column
-	keys := 0
 	words := a.words[1:]
 	var options []oribi.TableOption
 	for _, p := range a.pairs {
@@ -172,20 +170,11 @@ func (s *scripted) create(a *arguments) error {
 			words = append(words, p[0]+"="+p[1])
 		}
 	}
-	for _, w := range words {
-		if w == "rowfile" {
-			options = append(options, oribi.RowFile(schema.FullRowFile))
-			continue
-		}
-		c, key, err := s.column(w)
-		if err != nil {
-			return err
-		}
-		if columns = append(columns, c); key {
-			keys++
-		}
+	if i := slices.Index(words, "rowfile"); i >= 0 {
+		words = slices.Delete(words, i, i+1)
+		options = append(options, oribi.RowFile(schema.FullRowFile))
 	}
-	sc, err := schema.New(columns, keys)
+	sc, err := parseSchema(words)
 	if err != nil {
 		return err
 	}
@@ -224,7 +213,7 @@ func (s *scripted) alteration(w []string) (oribi.Alteration, error) {
 	}
 	switch w[0] {
 	case "add":
-		c, _, err := s.column(w[1])
+		c, _, err := parseColumn(w[1])
 		return oribi.AddColumn(c), err
 	case "drop":
 		return oribi.DropColumn(w[1]), nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/oribi-db/oribi"
@@ -268,9 +269,32 @@ func (s *scripted) timeText(ts mvcc.Timestamp) string {
 	return fmt.Sprint("+", ts.Time().Sub(newFakeWall().now))
 }
 
-// column parses a column of create or add: name:type, with * after the name of a key column, ?
+// tableOf creates a table. Its columns are separated by spaces: see parseColumn.
+func tableOf(
+	t testing.TB, store *oribi.Store, name, columns string, opts ...oribi.TableOption,
+) *oribi.Table {
+	t.Helper()
+	return must.Get(store.CreateTable(name, must.Get(parseSchema(strings.Fields(columns)))(t), opts...))(t)
+}
+
+func parseSchema(words []string) (*schema.Schema, error) {
+	var columns []schema.Column
+	keys := 0
+	for _, w := range words {
+		c, key, err := parseColumn(w)
+		if err != nil {
+			return nil, err
+		}
+		if columns = append(columns, c); key {
+			keys++
+		}
+	}
+	return schema.New(columns, keys)
+}
+
+// parseColumn parses a column of create or add: name:type, with * after the name of a key column, ?
 // after a type that allows NULL, ! after a type of an immutable column, and = before a default.
-func (s *scripted) column(word string) (c schema.Column, key bool, err error) {
+func parseColumn(word string) (c schema.Column, key bool, err error) {
 	word, def, has := strings.Cut(word, "=")
 	name, typ, _ := strings.Cut(word, ":")
 	c.Name, key = strings.CutSuffix(name, "*")

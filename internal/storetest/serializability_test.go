@@ -18,7 +18,6 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -156,8 +155,7 @@ func TestListCheckerFindsViolations(t *testing.T) {
 // listStore returns a store with frequent flushes and compactions, and a table of lists.
 func listStore(t *testing.T) (*oribi.Store, *oribi.Table) {
 	store, _ := busyStore(t, vfs.NewMem())
-	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1))(t)
-	table := must.Get(store.CreateTable("lists", s))(t)
+	table := tableOf(t, store, "lists", "k*:int64 v:binary")
 	return store, table
 }
 

@@ -25,9 +25,7 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 			History: oribi.HistoryForever, Manual: true})
 	}
 	store := must.Get(open(disk))(t)
-	columns := must.Get(
-		schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:int64 s:string")
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "s": "10"})
 	first := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "s": "20"})
 	must.Do(t, table.Flush(ctx))
@@ -133,9 +131,7 @@ func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 	mem := vfs.NewMem()
 	store := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, History: oribi.HistoryForever}))(t)
 	defer store.Close()
-	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "v", Type: schema.String, Nullable: true}, {Name: "w", Type: schema.Int8}}, 1))(t)
-	table := must.Get(store.CreateTable("t", s))(t)
+	table := tableOf(t, store, "t", "k*:int64 v:string? w:int8")
 	first := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": "10", "w": 1})
 	must.Do(t, table.Flush(ctx))
 	follower := must.Get(oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true, Follow: true}))(t)

@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -42,11 +41,7 @@ func TestStallsHaveEventsAndAreCounted(t *testing.T) {
 			}
 		}}))(t)
 	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)
-	if err == nil {
-		table, err = store.CreateTable("t", columns)
-	}
-	must.Do(t, err)
+	table = tableOf(t, store, "t", "k*:int64 v:binary")
 	value := make([]byte, 60<<10)
 	for k := range 300 { // 18 MB; writers wait at 8
 		b := store.NewBatch()

@@ -17,7 +17,6 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/isolation"
 	"github.com/oribi-db/oribi/internal/seedtest"
-	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -94,8 +93,7 @@ func TestTransactionsAreLinearizable(t *testing.T) {
 func linearHistory(t *testing.T, seed uint64) (history []porcupine.Operation, conflicts int64) {
 	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	s := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64}}, 1))(t)
-	table := must.Get(store.CreateTable("cells", s))(t)
+	table := tableOf(t, store, "cells", "k*:int32 v:int64")
 	const clients, each = 4, 60
 	var clock, value, refused atomic.Int64
 	var mu sync.Mutex

@@ -17,11 +17,9 @@ func TestVectorsAreCopiedBeforeTheCommit(t *testing.T) {
 	store := must.Get(oribi.Open("/vectors",
 		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true}))(t)
 	defer store.Close()
-	columns := must.Get(
-		schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "v", Type: schema.String}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:string v:string")
 	b := store.NewBatch()
-	keys, values := batch.New(columns.Columns, 0).Columns[0], batch.New(columns.Columns, 0).Columns[1]
+	keys, values := batch.NewVector(schema.String, 0), batch.NewVector(schema.String, 0)
 	key, value := []byte("key"), []byte("value")
 	keys.AppendCell(key)
 	values.AppendCell(value)
@@ -60,9 +58,7 @@ func TestMalformedVectorsAreErrors(t *testing.T) {
 	store := must.Get(oribi.Open("/malformed",
 		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true}))(t)
 	defer store.Close()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "v", Type: schema.String, Nullable: true}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:int64 v:string?")
 	for name, vectors := range malformedVectors() {
 		b := store.NewBatch()
 		b.Vectors(oribi.OpInsert, table, vectors)
@@ -77,9 +73,7 @@ func TestMalformedVectorsAreErrors(t *testing.T) {
 func TestArrayVectorsOfAnotherLengthAreErrors(t *testing.T) {
 	store := must.Get(oribi.Open("/arrays", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
-		{Name: "a", Type: schema.Array, Element: schema.Int32}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := tableOf(t, store, "t", "k*:int64 a:array(int32)")
 	for _, arrays := range []int{0, 1, 3} {
 		a := batch.NewArrays(schema.Int32)
 		for range arrays {

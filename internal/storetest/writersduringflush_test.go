@@ -10,7 +10,6 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // fillTest is a store whose writers fill the memory while a job of the table runs.
@@ -32,14 +31,9 @@ func newFillTest(t *testing.T, limit int64) *fillTest {
 			(*do)()
 		}
 	}}
-	var err error
-	f.store, err = oribi.Open(t.TempDir(), opts)
-	must.Do(t, err)
+	f.store = must.Get(oribi.Open(t.TempDir(), opts))(t)
 	t.Cleanup(func() { f.store.Close() })
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
-	must.Do(t, err)
-	f.table, err = f.store.CreateTable("t", s)
-	must.Do(t, err)
+	f.table = tableOf(t, f.store, "t", "k*:int64 v:string")
 	return f
 }
 
