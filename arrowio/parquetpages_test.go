@@ -10,7 +10,6 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -565,14 +564,11 @@ func TestPrefixesOfParquetJava(t *testing.T) {
 
 // duckdb writes differences of integers of 32 bits that have 33.
 func TestDifferencesOfDuckDB(t *testing.T) {
-	program := python(t, "duckdb")
 	name := filepath.Join(t.TempDir(), "d.parquet")
 	script := `
 import sys, duckdb
 duckdb.connect().execute("copy (select i::int as k, (case when i % 2 = 0 then 2147483647 - i else -2147483648 + i end)::int as v from range(300) t(i)) to '" + sys.argv[1] + "' (format parquet, parquet_version 'V2', dictionary_size_limit 1)")`
-	if out, err := exec.Command(program, "-c", script, name).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	runPython(t, "duckdb", script, name)
 	data := must.Get(os.ReadFile(name))(t)
 	f, rows := opened(t, "parquet", data, checked(t), ReadOptions{})
 	defer f.Close()

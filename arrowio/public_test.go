@@ -25,6 +25,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/pythontest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -39,7 +40,7 @@ func TestPublicFiles(t *testing.T) {
 	if folder == "" {
 		t.Skip("no files: set ORIBI_PUBLIC to a folder with Parquet and Arrow files")
 	}
-	cmd := exec.Command(python(t, "pyarrow"), filepath.Join("testdata", "public.py"), strconv.Itoa(publicRows))
+	cmd := exec.Command(pythontest.Find(t, "pyarrow"), filepath.Join("testdata", "public.py"), strconv.Itoa(publicRows))
 	in := must.Get(cmd.StdinPipe())(t)
 	out := must.Get(cmd.StdoutPipe())(t)
 	must.Do(t, cmd.Start())

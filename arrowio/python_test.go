@@ -20,16 +20,20 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// python returns an interpreter with modules.
-func python(t *testing.T, modules ...string) string {
+// runPython runs a script that needs a module, and returns its output.
+func runPython(t *testing.T, module, script string, args ...string) string {
 	t.Helper()
-	return pythontest.Find(t, modules...)
+	cmd := exec.Command(pythontest.Find(t, module), append([]string{"-c", script}, args...)...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	must.Do(t, err, args, stderr.String())
+	return string(out)
 }
 
-// readers are programs that print the rows of a Parquet file, sorted by key, as JSON arrays.
-var readers = map[string]string{
-	"pyarrow": `
-import sys, json, decimal, datetime, pyarrow.parquet as pq, pyarrow.ipc as ipc
+// showCells is the part of the readers that makes JSON of a cell.
+const showCells = `
+import sys, json, decimal, datetime
 def show(v):
     if isinstance(v, float): return repr(v)
     if isinstance(v, bytes): return v.hex()
@@ -38,36 +42,27 @@ def show(v):
     if isinstance(v, datetime.date): return v.isoformat()
     if isinstance(v, list): return [show(x) for x in v]
     return v
+`
+
+// readers are programs that print the rows of a Parquet file, sorted by key, as JSON arrays.
+var readers = map[string]string{
+	"pyarrow": showCells + `
+import pyarrow.parquet as pq, pyarrow.ipc as ipc
 name = sys.argv[1]
 t = pq.read_table(name) if name.endswith('.parquet') else ipc.open_file(name).read_all() if name.endswith('.arrow') else ipc.open_stream(name).read_all()
 t.validate(full=True)
 for row in t.to_pylist(): print(json.dumps([show(v) for v in row.values()]))
 `,
-	"duckdb": `
-import sys, json, decimal, datetime, duckdb
-def show(v):
-    if isinstance(v, float): return repr(v)
-    if isinstance(v, bytes): return v.hex()
-    if isinstance(v, decimal.Decimal): return format(v, 'f')
-    if isinstance(v, datetime.date): return v.isoformat()
-    if isinstance(v, list): return [show(x) for x in v]
-    return v
+	"duckdb": showCells + `
+import duckdb
 c = duckdb.connect()
 c.execute("set timezone='UTC'")
 names = [d[0] for d in c.execute(f"select * from '{sys.argv[1]}' limit 0").description]
 pick = ', '.join(f'cast(epoch_us("{n}") as varchar)' if n == 'when' else f'"{n}"' for n in names)
 for row in c.execute(f"select {pick} from '{sys.argv[1]}' order by k, name").fetchall(): print(json.dumps([show(v) for v in row]))
 `,
-	"polars": `
-import sys, json, decimal, datetime, polars
-def show(v):
-    if isinstance(v, float): return repr(v)
-    if isinstance(v, bytes): return v.hex()
-    if isinstance(v, decimal.Decimal): return format(v, 'f')
-    if isinstance(v, datetime.datetime): return str(int((v - datetime.datetime(1970,1,1,tzinfo=datetime.timezone.utc)) / datetime.timedelta(microseconds=1)))
-    if isinstance(v, datetime.date): return v.isoformat()
-    if isinstance(v, list): return [show(x) for x in v]
-    return v
+	"polars": showCells + `
+import polars
 name = sys.argv[1]
 t = polars.read_parquet(name) if name.endswith('.parquet') else polars.read_ipc(name) if name.endswith('.arrow') else polars.read_ipc_stream(name)
 for row in t.iter_rows(): print(json.dumps([show(v) for v in row]))
@@ -150,17 +145,12 @@ func TestOtherProgramsReadOurFiles(t *testing.T) {
 	}
 	for module, script := range readers {
 		t.Run(module, func(t *testing.T) {
-			program := python(t, module)
 			for _, name := range []string{"t.parquet", "t.arrow", "t.arrows"} {
 				if module == "duckdb" && name != "t.parquet" {
 					continue
 				}
-				cmd := exec.Command(program, "-c", script, filepath.Join(dir, name))
-				var stderr strings.Builder
-				cmd.Stderr = &stderr
-				out, err := cmd.Output()
-				must.Do(t, err, name, stderr.String())
-				same(t, name, normalized(t, string(out)), normalized(t, strings.Join(want, "\n")))
+				out := runPython(t, module, script, filepath.Join(dir, name))
+				same(t, name, normalized(t, out), normalized(t, strings.Join(want, "\n")))
 			}
 		})
 	}
@@ -213,12 +203,8 @@ func TestOtherProgramsReadCodesAndDifferences(t *testing.T) {
 	must.Do(t, os.WriteFile(file, data, 0o600))
 	for module, script := range readers {
 		t.Run(module, func(t *testing.T) {
-			cmd := exec.Command(python(t, module), "-c", script, file)
-			var stderr strings.Builder
-			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			must.Do(t, err, stderr.String())
-			same(t, module, normalized(t, string(out)), normalized(t, strings.Join(want, "\n")))
+			out := runPython(t, module, script, file)
+			same(t, module, normalized(t, out), normalized(t, strings.Join(want, "\n")))
 		})
 	}
 }
@@ -289,12 +275,7 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 	for module, script := range writers {
 		t.Run(module, func(t *testing.T) {
 			mem := checked(t)
-			cmd := exec.Command(python(t, module), "-c", script, ours, t.TempDir())
-			var stderr strings.Builder
-			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			must.Do(t, err, stderr.String())
-			for name := range strings.FieldsSeq(string(out)) {
+			for name := range strings.FieldsSeq(runPython(t, module, script, ours, t.TempDir())) {
 				data := must.Get(os.ReadFile(name))(t)
 				format := map[string]string{".parquet": "parquet", ".arrow": "arrow",
 					".arrows": "arrow"}[filepath.Ext(name)]

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,14 +87,9 @@ func jsonText(t *testing.T, v any) string {
 
 // Columns of each of pyarrow's types have the values that pyarrow gives them.
 func TestTypesOfPyarrow(t *testing.T) {
-	program, dir := python(t, "pyarrow"), t.TempDir()
-	cmd := exec.Command(program, "-c", typesScript, dir)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	must.Do(t, err, stderr.String())
+	dir := t.TempDir()
 	want := map[string]string{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(runPython(t, "pyarrow", typesScript, dir)) {
 		var column []any
 		d := json.NewDecoder(strings.NewReader(line))
 		d.UseNumber()

@@ -122,6 +122,24 @@ type randomFilters struct {
 	rows    [][]any
 }
 
+// selected returns the rows that a filter selects by its definition.
+func (r *randomFilters) selected(f Filter) (rows [][]any) {
+	varchar := map[string]bool{}
+	for _, c := range r.columns {
+		varchar[c.Name] = c.Type == Varchar
+	}
+	for _, row := range r.rows {
+		named := map[string]any{}
+		for i, c := range r.columns {
+			named[c.Name] = row[i]
+		}
+		if model(f, named, varchar) == yes {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
 // modelPattern returns the regular expression of a Like, for texts whose characters are bytes: a
 // value may be no valid UTF-8, of which a regular expression knows nothing.
 func modelPattern(f Filter) *regexp.Regexp {
@@ -246,26 +264,10 @@ func (r *randomFilters) special(typ Type) any {
 // checkFilters compares the rows that random filters select with those that a model selects, with
 // and without bounds, dictionaries, and searches. It returns what was skipped.
 func checkFilters(t *testing.T, table *Table, all [][]any, rounds int) (skipped ScanStats) {
-	columns, varchar := table.Schema(), map[string]bool{}
-	for _, c := range columns {
-		varchar[c.Name] = c.Type == Varchar
-	}
-	named := make([]map[string]any, len(all))
-	for k, row := range all {
-		named[k] = map[string]any{}
-		for i, c := range columns {
-			named[k][c.Name] = row[i]
-		}
-	}
-	random := &randomFilters{rand.New(rand.NewPCG(3, uint64(len(all)))), columns, all}
+	random := &randomFilters{rand.New(rand.NewPCG(3, uint64(len(all)))), table.Schema(), all}
 	for range rounds {
 		f := random.filter(3)
-		var want [][]any
-		for k, row := range all {
-			if model(f, named[k], varchar) == yes {
-				want = append(want, row)
-			}
-		}
+		want := random.selected(f)
 		for _, o := range []ScanOptions{{Filter: f, Stats: new(ScanStats)}, {Filter: f, noPruning: true}} {
 			got := scanRows(t, table, o)
 			if !sameRows(got, want) {
