@@ -280,9 +280,8 @@ func TestOldDatesReadBack(t *testing.T) {
 			n++
 		}
 	}
-	if err := s.Err(); err != nil || n != len(rows) {
-		t.Fatalf("%d rows, %v", n, err)
-	}
+	must.Do(t, s.Err())
+	must.Equal(t, n, len(rows))
 	dates := []int64{firstDay, switchDay - 11, switchDay - 5, switchDay, gregorianOf(t, "1500-03-01"), lastDay + 1}
 	tests := map[string]func(c int) bool{"=": func(c int) bool {
 		return c == 0

@@ -63,9 +63,7 @@ func TestDefaultValues(t *testing.T) {
 		{Column{Type: Decimal, Precision: 4, Scale: 1}, "\x02\x01"}, {Column{Type: Array}, "1"},
 	} {
 		c.column.Default = []byte(c.stored)
-		if got, err := defaultValue(&c.column); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%v, default %q: %v, %v, want ErrCorrupt", c.column.Type, c.stored, got, err)
-		}
+		must.Fail(t, must.Err(defaultValue(&c.column)), ErrCorrupt, c.column.Type, c.stored)
 	}
 }
 

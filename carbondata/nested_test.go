@@ -44,10 +44,8 @@ func TestArrayCountsBeyondTheElements(t *testing.T) {
 	for _, count := range []uint32{5, 1 << 30, 1<<31 - 1} {
 		list := page{column: &Column{Type: Array}, rows: 1, form: formElements}
 		data := append(binary.BigEndian.AppendUint32(nil, count), 0, 0, 0, 0)
-		if err := list.decode(codec.Snappy, snappyLiteral(data), nil, &memory{left: 1 << 20}); err != nil ||
-			list.elements != int(count) {
-			t.Fatalf("%d: %d elements, %v", count, list.elements, err)
-		}
+		must.Do(t, list.decode(codec.Snappy, snappyLiteral(data), nil, &memory{left: 1 << 20}))
+		must.Equal(t, list.elements, int(count))
 		for name, child := range map[string]page{
 			"strings":      {column: &Column{Type: String, nested: true}, form: formStrings, prefix: lengthLen},
 			"a dictionary": {column: &Column{Type: String, nested: true}, form: formSurrogates},

@@ -71,9 +71,7 @@ func TestPartitions(t *testing.T) {
 		more := maps.Clone(locations)
 		more[c.key] = folder(false, []string{indexName("7")}, "day=3")
 		setSegment(t, dir, more)
-		if n, err := readTable(dir); !errors.Is(err, c.err) {
-			t.Errorf("%s: %d rows, %v, want %v", name, n, err, c.err)
-		}
+		must.Fail(t, must.Err(readTable(dir)), c.err, name)
 	}
 	setSegment(t, dir, locations)
 	editSchema(t, dir, func(columns []anyStruct) []anyStruct {
@@ -84,9 +82,7 @@ func TestPartitions(t *testing.T) {
 		}
 		return columns
 	})
-	if n, err := readTable(dir); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("a partition column that is not in the files: %d rows, %v, want ErrUnsupported", n, err)
-	}
+	must.Fail(t, must.Err(readTable(dir)), ErrUnsupported, "a partition column that is not in the files")
 }
 
 // TestSegmentFiles reads segment files of other forms.
@@ -145,9 +141,7 @@ func TestMergedIndexWithOthers(t *testing.T) {
 	writeFile(t, string(b), dir, "Metadata", "segments", "1_1795265262559.segment")
 	must.Equal(t, must.Get(readTable(dir))(t), 680)
 	must.Do(t, os.Remove(filepath.Join(segment, indexName("1"))))
-	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("without an index file that is not merged: %d rows, %v", n, err)
-	}
+	must.Fail(t, must.Err(readTable(dir)), ErrCorrupt, "without an index file that is not merged")
 }
 
 // setStatus changes tablestatus, a list of segments.
@@ -170,16 +164,12 @@ func TestFilesInTwoSegments(t *testing.T) {
 		again["loadName"] = "7"
 		return append(segments, again)
 	})
-	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("two segments: %d rows, %v", n, err)
-	}
+	must.Fail(t, must.Err(readTable(dir)), ErrCorrupt, "two segments")
 	dir = filepath.Join(copyFolder(t, "table"), "db", "t")
 	files := []string{indexName("0"), indexName("1")}
 	setSegment(t, dir, map[string]any{"/Fact/Part0/Segment_0": folder(true, files),
 		"Fact/Part0/Segment_0/": folder(true, files)})
-	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("two folders: %d rows, %v", n, err)
-	}
+	must.Fail(t, must.Err(readTable(dir)), ErrCorrupt, "two folders")
 }
 
 // TestSegmentsWithoutSegmentFile lists the folders of segments.
@@ -206,13 +196,9 @@ func TestSegmentsWithoutSegmentFile(t *testing.T) {
 		t.Errorf("with old index files: %d rows, want %d, or others", len(rows), len(want))
 	}
 	must.Do(t, os.RemoveAll(zero))
-	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("without the folder: %d rows, %v", n, err)
-	}
+	must.Fail(t, must.Err(readTable(dir)), ErrCorrupt, "without the folder")
 	must.Do(t, os.Mkdir(zero, 0o755))
-	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("with an empty folder: %d rows, %v", n, err)
-	}
+	must.Fail(t, must.Err(readTable(dir)), ErrCorrupt, "with an empty folder")
 }
 
 // TestUpdatedSegmentWithoutSegmentFile adds files of segment 3 to segment 0, as an update at that

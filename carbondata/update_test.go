@@ -2,7 +2,6 @@ package carbondata
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -190,9 +189,7 @@ func TestDamagedUpdateStatusIsRefused(t *testing.T) {
 	})
 	t.Run("none of the files between two times", func(t *testing.T) {
 		dir := deletedTable(t, []deletion{{segment: "0", block: block, times: []string{"1", "2"}, noStamps: true}})
-		if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%d rows, %v", n, err)
-		}
+		must.Fail(t, must.Err(readTable(dir)), ErrCorrupt)
 	})
 }
 
@@ -207,9 +204,7 @@ func TestStatusWithVersions(t *testing.T) {
 	writeFile(t, "garbage", meta, "tablestatus.history")
 	must.Equal(t, must.Get(readTable(dir))(t), 680)
 	writeFile(t, "garbage", meta, "tablestatus_1700000300001")
-	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("the newest version is damaged: %d rows, %v", n, err)
-	}
+	must.Fail(t, must.Err(readTable(dir)), ErrCorrupt, "the newest version is damaged")
 	writeFile(t, `[{"loadName":"0","loadStatus":"Success","segmentFile":"0_1700000100000.segment"}]`, meta,
 		"tablestatus")
 	must.Equal(t, must.Get(readTable(dir))(t), 300, "with a file without version")

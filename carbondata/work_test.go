@@ -60,9 +60,8 @@ func TestScansCountWhatTheyUncompress(t *testing.T) {
 		}
 	}
 	v := verifier{file: f}
-	if err := v.verify(t.Context()); err != nil || limit-v.work.left.Load() != bytes {
-		t.Errorf("verify counted %d bytes, want %d: %v", limit-v.work.left.Load(), bytes, err)
-	}
+	must.Do(t, v.verify(t.Context()))
+	must.Equal(t, limit-v.work.left.Load(), bytes, "bytes that verify counted")
 }
 
 // TestBlockletsDoNotShareBytes has a chunk in several blocklets: a small file would contain any

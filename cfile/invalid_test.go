@@ -283,10 +283,8 @@ func TestColumnReaderReleasesLargeCblocks(t *testing.T) {
 	c := open(t, writeAll(t, o, v), nil).NewColumnReader()
 	got := &batch.Vector{Type: schema.Int64}
 	for at := 0; at < v.Len; at += 100_000 {
-		if _, err := c.ReadVector(batch.Ordinal(at), 100_000, got); err != nil ||
-			batch.Values[int64](got)[7] != int64(at+7) {
-			t.Fatal(at, err)
-		}
+		must.Do(t, must.Err(c.ReadVector(batch.Ordinal(at), 100_000, got)), at)
+		must.Equal(t, batch.Values[int64](got)[7], int64(at+7), at)
 		if c.held[1].b != nil && c.held[1].b.bytes > maxHeld {
 			t.Fatalf("a cblock of %d bytes is held", c.held[1].b.bytes)
 		}

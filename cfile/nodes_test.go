@@ -148,10 +148,8 @@ func TestOneReadForTheValueIndex(t *testing.T) {
 	f := must.Get(Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(1 << 20)}))(t)
 	must.Equal(t, src.reads, 0)
 	for i, key := range keys {
-		if err := f.VisitFloor([]byte(key), func(batch.Ordinal, []byte, []byte) error { return nil }); err != nil ||
-			src.reads != i+1 {
-			t.Fatalf("%d reads for %d keys, %v", src.reads, i+1, err)
-		}
+		must.Do(t, f.VisitFloor([]byte(key), func(batch.Ordinal, []byte, []byte) error { return nil }))
+		must.Equal(t, src.reads, i+1)
 	}
 }
 

@@ -377,9 +377,8 @@ func TestFindBlockInRawFiles(t *testing.T) {
 			must.Do(t, w.AppendBlock([][]byte{[]byte("head"), key(10*i + 10)}, key(10*i+10), prev))
 			prev = key(10*i + 17)
 		}
-		if err := w.Finish(); err != nil || w.Bytes() != int64(len(out.Bytes)) {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Finish())
+		must.Equal(t, w.Bytes(), int64(len(out.Bytes)))
 		if w.Finish() == nil || w.AppendBlock(nil, nil, nil) == nil {
 			t.Error("AppendBlock after Finish succeeded")
 		}

@@ -127,9 +127,8 @@ func TestCloseEndsWorkers(t *testing.T) {
 		for range steps {
 			c.Next()
 		}
-		if err := c.Close(); err != nil || c.ahead.running != 0 {
-			t.Fatalf("after %d steps: %d workers, %v", steps, c.ahead.running, err)
-		}
+		must.Do(t, c.Close(), steps)
+		must.Equal(t, c.ahead.running, 0, steps)
 		if c.Close() != nil || c.Next() {
 			t.Fatal("a closed cursor moves")
 		}

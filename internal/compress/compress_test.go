@@ -61,9 +61,8 @@ func TestStreamsOfKuduUnpack(t *testing.T) {
 		Zlib:   "78 9c 73 60 18 05 20 00 00 43 08 00 41",
 	} {
 		got := make([]byte, len(want))
-		if err := c.Decompress(got, must.Hex(t, stream)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%v: %v", c, err)
-		}
+		must.Do(t, c.Decompress(got, must.Hex(t, stream)), c)
+		must.Equal(t, got, want, c)
 	}
 	must.Equal(t, LZ4CompressChunk(nil, want), must.Hex(t, "2f 40 00 01 00 ee 50 00 00 00 00 00"))
 }
@@ -130,9 +129,8 @@ func TestRoundTripAppends(t *testing.T) {
 					t.Errorf("%v: %d bytes from %d: above MaxRatio", c, n, len(packed))
 				}
 				got := make([]byte, n)
-				if err := c.Decompress(got, packed); err != nil || !bytes.Equal(got, src) {
-					t.Fatalf("%v: %d bytes do not come back: %v", c, n, err)
-				}
+				must.Do(t, c.Decompress(got, packed), c, n)
+				must.Equal(t, got, src, c, n)
 			}
 		}
 	}
@@ -197,9 +195,8 @@ func TestLiteralBlockIsAnLZ4Block(t *testing.T) {
 		src := sample(r, n)
 		block := AppendLZ4Sequence(nil, src, 0, 0)
 		got := make([]byte, n)
-		if err := LZ4DecompressExact(got, block); err != nil || !bytes.Equal(got, src) {
-			t.Errorf("%d bytes do not come back: %v", n, err)
-		}
+		must.Do(t, LZ4DecompressExact(got, block), n)
+		must.Equal(t, got, src, n)
 	}
 	must.Equal(t, AppendLZ4Sequence(nil, []byte("ab"), 0, 0), must.Hex(t, "20 61 62"), "two bytes")
 	if got := AppendLZ4Sequence(nil, make([]byte, 15), 0, 0); !bytes.HasPrefix(got, must.Hex(t, "f0 00")) {

@@ -180,9 +180,8 @@ func TestGunzipReadsHeadersOfMembers(t *testing.T) {
 	w.Close()
 	member := b.Bytes()
 	got := make([]byte, 3)
-	if err := Gunzip(got, member); err != nil || string(got) != "abc" {
-		t.Fatalf("%q, %v", got, err)
-	}
+	must.Do(t, Gunzip(got, member))
+	must.Equal(t, string(got), "abc")
 	for at := range member {
 		must.Fail(t, Gunzip(got, member[:at]), fault.ErrCorrupt, at)
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -27,9 +28,8 @@ func TestLZ4PatchChangesTheOutput(t *testing.T) {
 			t.Fatalf("%x: refused, but changed", src)
 		}
 		got := make([]byte, len(want))
-		if err := LZ4DecompressExact(got, block); err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%x at %d in %x: %x, %v", b, at, src, got, err)
-		}
+		must.Do(t, LZ4DecompressExact(got, block), b, at, src)
+		must.Equal(t, got, want, b, at, src)
 	}
 	if patched < 200 || patched > 1800 {
 		t.Errorf("%d of 2000 blocks patched", patched)

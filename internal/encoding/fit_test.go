@@ -90,8 +90,7 @@ func TestConsecutiveWindowsDecodeEntriesOnce(t *testing.T) {
 		must.Equal(t, must.Get(block.Cell(i))(t), v.Cell(i), i)
 		n := min(values-i, 50)
 		got := batch.NewVector(schema.Binary, n)
-		if err := block.Decode(i, n, got, 0); err != nil || !bytes.Equal(got.Cell(n-1), v.Cell(i+n-1)) {
-			t.Fatalf("value %d is %q, %v, want %q", i+n-1, got.Cell(n-1), err, v.Cell(i+n-1))
-		}
+		must.Do(t, block.Decode(i, n, got, 0), i+n-1)
+		must.Equal(t, got.Cell(n-1), v.Cell(i+n-1), i+n-1)
 	}
 }

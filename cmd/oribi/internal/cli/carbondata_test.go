@@ -203,9 +203,8 @@ func TestCarbonInfoAgreesWithManifest(t *testing.T) {
 	eachGoldenCarbon(t, func(t *testing.T, g *goldenCarbon) {
 		text := succeed(t, "carbondata", "info", g.dir)
 		var info carbondata.Info
-		if err := json.Unmarshal([]byte(text), &info); err != nil || strings.Count(text, "\n") != 1 {
-			t.Fatalf("%d lines: %v", strings.Count(text, "\n"), err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), &info))
+		must.Equal(t, strings.Count(text, "\n"), 1)
 		if g.Name == "table" { // the manifest counts the segment that is marked for delete
 			g.Blocklets, g.Pages = info.Blocklets, info.Pages
 		}

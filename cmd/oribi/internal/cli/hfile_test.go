@@ -82,10 +82,8 @@ func TestHFileDumpPrintsGoldenEntries(t *testing.T) {
 		same(t, "dump", g.run(t, "dump"), want)
 		must.Equal(t, succeed(t, "hfile", "verify", g.path()), "ok\n")
 		var list []json.RawMessage
-		if err := json.Unmarshal([]byte(g.run(t, "dump", "--format", "json")), &list); err != nil ||
-			len(list) != g.Cells {
-			t.Errorf("%d entries as JSON, want %d: %v", len(list), g.Cells, err)
-		}
+		must.Do(t, json.Unmarshal([]byte(g.run(t, "dump", "--format", "json")), &list))
+		must.Equal(t, len(list), g.Cells, "entries as JSON")
 	})
 }
 

@@ -174,8 +174,7 @@ func jobsOf(t *testing.T, address *url.URL) int {
 			Jobs   []struct{ Kind string }
 		}
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&page); err != nil || page.View.Source != "file" {
-		t.Errorf("%v: the events come from %q", err, page.View.Source)
-	}
+	must.Do(t, json.NewDecoder(answer.Body).Decode(&page))
+	must.Equal(t, page.View.Source, "file", "the source of the events")
 	return len(page.View.Jobs)
 }

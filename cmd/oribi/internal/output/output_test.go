@@ -69,9 +69,8 @@ func TestEmptyTableOutput(t *testing.T) {
 		want   string
 	}{{JSONL, ""}, {JSON, "[]\n"}, {CSV, "id,\"na,me\",on\n"}, {Table, "id  na,me  on\n(no rows)\n"}} {
 		var out bytes.Buffer
-		if err := New(&out, c.format, columns).Close(); err != nil || out.String() != c.want {
-			t.Errorf("format %d: got %q, %v, want %q", c.format, out.String(), err, c.want)
-		}
+		must.Do(t, New(&out, c.format, columns).Close(), c.format)
+		must.Equal(t, out.String(), c.want, c.format)
 	}
 }
 
