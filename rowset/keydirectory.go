@@ -283,7 +283,7 @@ func (w *Writer) writeDirectory() (block.Sink, error) {
 
 // seekExact returns the row with a key by the key index.
 func (d *DiskRowSet) seekExact(key []byte) (row batch.Ordinal, found bool, err error) {
-	if row, found, err = d.seek(key); !found {
+	if row, found, err = d.seekIndex(key); !found {
 		row = 0
 	}
 	return row, found, err

@@ -343,12 +343,32 @@ func (l *lookup) findStored(d *DiskRowSet, f *rowFile, p bloom.Probe) (found boo
 	return found, err
 }
 
-// searchPage finds the row of a page with an encoded key.
+// seekPage is seek in the row file.
+func (d *DiskRowSet) seekPage(f *rowFile, key []byte) (row batch.Ordinal, exact bool, err error) {
+	err = f.file.VisitFloor(key, func(number batch.Ordinal, at, value []byte) error {
+		s := rowScratches.Get().(*rowScratch)
+		defer s.release()
+		i, err := 0, f.parse(&s.page, number, at, value, d.Metadata().Rows)
+		if err == nil {
+			i, exact, err = d.searchPage(f, s, key)
+		}
+		if err != nil {
+			return fmt.Errorf("rowset %d: page %d of the row file: %w", d.Metadata().ID, number, err)
+		}
+		row = number*batch.Ordinal(f.pageRows) + batch.Ordinal(i)
+		return nil
+	})
+	return row, exact, err
+}
+
+// searchPage returns the first row of a page whose encoded key is at or after key, or the number of
+// rows; found is true if it is the same key.
 func (d *DiskRowSet) searchPage(f *rowFile, s *rowScratch, key []byte) (row int, found bool, err error) {
 	if s.page.images != nil {
-		return 0, bytes.Equal(s.page.key, key), nil
+		c := bytes.Compare(s.page.key, key)
+		return max(0, -c), c == 0, nil
 	}
-	lo, hi := 0, s.page.Rows() // the key is in [lo, hi), if anywhere
+	lo, hi := 0, s.page.Rows() // keys before lo are before key, keys from hi on are not
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if s.key, err = d.pageKey(f, s, mid); err != nil {
@@ -363,7 +383,7 @@ func (d *DiskRowSet) searchPage(f *rowFile, s *rowScratch, key []byte) (row int,
 			hi = mid
 		}
 	}
-	return 0, false, nil
+	return lo, false, nil
 }
 
 // pageKey returns the encoded key of a row of a page, in s.key.

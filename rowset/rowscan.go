@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -77,8 +78,8 @@ func (it *Iterator) loadStored(from batch.Ordinal, n int) {
 	}
 }
 
-// gatherStored sets the vector of a column to rows [from, from+n) of the pages; ok is false if one of
-// the pages lacks the column.
+// gatherStored sets the vector of a column to rows [from, from+n) of the pages, or to the pieces of
+// the column's file to which they refer; ok is false if one of the pages lacks the column.
 func (it *Iterator) gatherStored(f *rowFile, col int, from batch.Ordinal, n int) (ok bool, err error) {
 	c, v := &it.d.Schema.Columns[col], &it.column(col).vector
 	v.Type = c.Type
@@ -89,7 +90,7 @@ func (it *Iterator) gatherStored(f *rowFile, col int, from batch.Ordinal, n int)
 	}
 	for i := range it.stored.pages {
 		if !it.stored.pages[i].has(at) {
-			return false, nil
+			return it.gatherFar(f, col, from, n)
 		}
 	}
 	v.Reset(n)
@@ -113,6 +114,35 @@ func (it *Iterator) gatherStored(f *rowFile, col int, from batch.Ordinal, n int)
 		}
 	}
 	return true, nil
+}
+
+// gatherFar sets the vector of a column of byte strings to rows [from, from+n), read from the pieces
+// to which the pages refer; ok is false if one of the pages does not say where they are, or if they
+// cannot be read there.
+func (it *Iterator) gatherFar(f *rowFile, col int, from batch.Ordinal, n int) (ok bool, err error) {
+	c, v := &it.d.Schema.Columns[col], &it.column(col).vector
+	file, err := it.d.File(col)
+	if err != nil || file == nil {
+		return false, nil
+	}
+	at := f.column(col)
+	v.Reset(n)
+	skip, done := int(from)%f.pageRows, 0
+	for i := range it.stored.pages {
+		p := &it.stored.pages[i]
+		if p.images != nil {
+			return false, nil
+		}
+		to := min(p.Rows(), skip+n-done)
+		ok, err := p.GatherFar(v, done, at, skip, to, func(piece rowpage.Piece, size int) ([]byte, error) {
+			return file.ReadPiece(nil, piece.Offset, size, piece.CRC)
+		})
+		if err != nil || !ok {
+			return false, nil
+		}
+		done, skip = done+to-skip, 0
+	}
+	return v.Present == nil || c.Nullable, nil
 }
 
 // keepsColumns reports whether columns that are read now will probably stay in the cache.

@@ -378,6 +378,19 @@ func (d *DiskRowSet) SetStores(m *Metadata, t *delta.Tracker) {
 
 // seek finds the first row at or after an encoded key.
 func (d *DiskRowSet) seek(key []byte) (row batch.Ordinal, exact bool, err error) {
+	if d.prefersPages() {
+		if f := d.openStored(); f != nil {
+			if row, exact, err = d.seekPage(f, key); err == nil {
+				return row, exact, nil
+			}
+			d.noteDamage(err)
+		}
+	}
+	return d.seekIndex(key)
+}
+
+// seekIndex is seek in the key index.
+func (d *DiskRowSet) seekIndex(key []byte) (row batch.Ordinal, exact bool, err error) {
 	index, err := d.KeyFile()
 	if err != nil {
 		return 0, false, err

@@ -223,6 +223,50 @@ func (p *Page) Far(col, row int) (piece Piece, size, from, to int, ok bool, err 
 	return piece, int(end - begin), int(low - begin), int(high - begin), piece.Offset >= 0, nil
 }
 
+// GatherFar is Gather for a column to whose byte strings the page refers. read returns the bytes of a
+// piece, each once. ok is false, and some cells are set, if the page does not say where all of them
+// are. Errors: ErrCorrupt; errors of read.
+func (p *Page) GatherFar(dst *batch.Vector, at, col, from, to int,
+	read func(piece Piece, size int) ([]byte, error)) (ok bool, err error) {
+	if p.columns[col].kind != kindFar {
+		return false, nil
+	}
+	var bytes []byte
+	last := -1 // first row of the piece that bytes has
+	for i := from; i < to; i++ {
+		if p.IsNull(col, i) {
+			dst.NeedPresent().Clear(at + i - from)
+			dst.Bytes[at+i-from] = nil
+			continue
+		}
+		piece, size, low, high, ok, err := p.Far(col, i)
+		if err != nil || !ok {
+			return false, err
+		}
+		if first := p.pieceStart(col, i); first != last {
+			if bytes, err = read(piece, size); err != nil {
+				return false, err
+			}
+			last = first
+		}
+		dst.Bytes[at+i-from] = bytes[low:high:high]
+	}
+	return true, nil
+}
+
+// pieceStart returns the first row of the piece of a row.
+func (p *Page) pieceStart(col, row int) int {
+	first := 0
+	for b := p.columns[col].pieces; len(b) > 0; b = b[pieceBytes:] {
+		next := first + int(binary.LittleEndian.Uint16(b))
+		if row < next {
+			break
+		}
+		first = next
+	}
+	return first
+}
+
 // IsNull reports whether a cell is known to be NULL, also one of a column that the page does not have.
 func (p *Page) IsNull(col, row int) bool { return p.columns[col].isNull(row) }
 
