@@ -51,7 +51,7 @@ var families = []struct {
 	title     string
 	workloads []string
 }{
-	{"Points", []string{"get", "get-*", "hot-key", "mem-insert"}},
+	{"Points", []string{"get", "get-*", "hot-key", "mem-insert", "queue"}},
 	{"Ranges", []string{"range", "range-*", "backward*"}},
 	{"Scans", []string{"sum", "filter-*", "group", "q1", "q6", "travel-*", "scan-*", "column-decode"}},
 	{"Writes", []string{"write", "upsert", "update-column", "load-sorted", "load-random", "commit", "commit-*",
