@@ -26,7 +26,8 @@ import (
 // files are still read.
 //
 // The footer's pair oribi.rows describes the pages. Readers compare it with the rowset's metadata:
-// the file answers only for the very files that it repeats.
+// the file answers only for the very files that it repeats. A major delta compaction that rewrites
+// some columns may leave the row file as it is.
 //
 //	offset  width  field    meaning
 //	0       1      version  2
@@ -56,6 +57,7 @@ const (
 // whole page and a piece of each column of byte strings: 4 KiB take not much longer than 1 KiB.
 const (
 	mostPageRows  = 128
+	leastPageRows = 32 // of mostly numbers: a page has 10 bytes for each column besides
 	pageBytes     = 8 << 10
 	packedNumbers = 4
 )
@@ -366,9 +368,12 @@ func (w *rowFileWriter) setPageRows(vectors []*batch.Vector) {
 	}
 	n := min(vectors[0].Len, mostPageRows)
 	numbers, strings := w.plainBytes(vectors, 0, n, true)
-	size := int(numbers/packedNumbers + strings)
+	size, least := int(numbers/packedNumbers+strings), 1
+	if numbers/packedNumbers > strings {
+		least = leastPageRows
+	}
 	w.pageRows = mostPageRows
-	for w.pageRows > 1 && size*w.pageRows > pageBytes*n {
+	for w.pageRows > least && size*w.pageRows > pageBytes*n {
 		w.pageRows /= 2
 	}
 }

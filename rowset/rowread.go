@@ -21,6 +21,7 @@ import (
 //
 // Its pages have the columns that the table had when it was written. A column that was dropped
 // since is ignored; a column that was added since, which no file of the rowset has, is the default.
+// A column that a major delta compaction has rewritten since is stale, and read from its file.
 type rowFile struct {
 	file     *cfile.Reader
 	pageRows int // of all pages but the last
@@ -28,10 +29,16 @@ type rowFile struct {
 	images   *change.RowFormat // of a file of version 1, whose pages are images; else nil
 	pages    *rowpage.Format
 	words    rowpage.Words
-	// By index in the rowset's schema: the column of the file, or −1 for the default. It is nil if
-	// both have the same columns.
+	// By index in the rowset's schema: the column of the file, usesDefault, or stale. It is nil if both
+	// have the same columns.
 	source []int
 }
+
+// Columns that a row file does not have.
+const (
+	usesDefault = -1 // all cells are the read default
+	stale       = -2 // other cells have replaced those of the file
+)
 
 // storedPage is a page of a row file: a rowpage.Page, or the image of one row.
 type storedPage struct {
@@ -197,7 +204,7 @@ func (d *DiskRowSet) match(f *rowFile, p *rowColumns) error {
 		}
 	}
 	for i := range d.columns {
-		c, at, has := &d.Schema.Columns[i], -1, block.ID(0)
+		c, at, has := &d.Schema.Columns[i], usesDefault, block.ID(0)
 		if k, ok := index[c.ID]; ok {
 			if at, has = k, p.blocks[k]; p.columns[k].Type != c.Type || p.columns[k].Nullable != c.Nullable {
 				return fault.Corruptf("has column %q with type %s, nullable %t", c.Name,
@@ -205,9 +212,11 @@ func (d *DiskRowSet) match(f *rowFile, p *rowColumns) error {
 			}
 			p.columns[k].Element = c.Element
 		}
-		if has != d.columns[i].block || at < 0 && i < d.Schema.Keys {
-			return fault.Corruptf("repeats block %d of column %q, the rowset has block %d",
-				has, c.Name, d.columns[i].block)
+		if has != d.columns[i].block {
+			if at = stale; i < d.Schema.Keys || p.version == rowFileImages {
+				return fault.Corruptf("repeats block %d of column %q, the rowset has block %d",
+					has, c.Name, d.columns[i].block)
+			}
 		}
 		f.source[i], same = at, same && at == i
 	}
@@ -217,13 +226,34 @@ func (d *DiskRowSet) match(f *rowFile, p *rowColumns) error {
 	return nil
 }
 
-// column returns the column of the file that is column col of the rowset's schema, or −1 if the file
-// does not have the column.
+// column returns the column of the file that is column col of the rowset's schema, usesDefault, or
+// stale.
 func (f *rowFile) column(col int) int {
 	if f.source == nil {
 		return col
 	}
 	return f.source[col]
+}
+
+// KeepsRowFile reports whether the rowset has a row file that is of use after columns cols, indexes
+// in the schema, are rewritten: it still has half of the columns, and is not damaged.
+func (d *DiskRowSet) KeepsRowFile(cols []int) bool {
+	f := d.openStored()
+	if f == nil || f.images != nil {
+		return false
+	}
+	left := 0
+	for col := range d.columns {
+		switch {
+		case !slices.Contains(cols, col):
+			if f.column(col) != stale {
+				left++
+			}
+		case col < d.Schema.Keys:
+			return false
+		}
+	}
+	return 2*left >= len(d.columns)
 }
 
 // mayHaveRowFile reports whether the rowset has a row file that was not found to be damaged so that
@@ -418,11 +448,11 @@ func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte,
 		c := &d.Schema.Columns[col]
 		var cell []byte
 		switch at := f.column(col); {
-		case at < 0:
+		case at == usesDefault:
 			cell = c.ReadDefault
-		case !s.page.has(at):
+		case at == stale, !s.page.has(at):
 			known := false
-			if slices.Contains(cols, col) {
+			if at != stale && slices.Contains(cols, col) {
 				if cell, known, err = d.farCell(s, col, at, row); err != nil {
 					return nil, nil, err
 				}
@@ -431,7 +461,7 @@ func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte,
 				if missing == nil {
 					missing = make([]bool, len(d.columns))
 				}
-				missing[col], cell = true, []byte{}
+				missing[col], cell = true, zeroCell[:c.Type.Width()]
 			}
 		default:
 			if s.bytes, cell, err = s.page.cell(s.bytes, at, row); err != nil {
@@ -452,6 +482,8 @@ func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte,
 	all = append(make([]byte, 0, size+len(d.columns)/8+1), key...)
 	return d.rowFormat.AppendRow(all, s.cells), missing, nil
 }
+
+var zeroCell [16]byte
 
 // farCell reads a byte string of column col, the column at of the row file, that is not in a page. ok
 // is false if the page does not say where it is. If the byte string cannot be read there, the file

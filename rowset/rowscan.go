@@ -84,9 +84,12 @@ func (it *Iterator) gatherStored(f *rowFile, col int, from batch.Ordinal, n int)
 	c, v := &it.d.Schema.Columns[col], &it.column(col).vector
 	v.Type = c.Type
 	at := f.column(col)
-	if at < 0 {
+	switch at {
+	case usesDefault:
 		v.Fill(n, c.ReadDefault)
 		return true, nil
+	case stale:
+		return false, nil
 	}
 	for i := range it.stored.pages {
 		if !it.stored.pages[i].has(at) {

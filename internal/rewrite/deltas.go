@@ -26,7 +26,8 @@ type DeltaJob struct {
 	// Floor is the lowest timestamp at which the result must be readable; Min keeps everything.
 	Floor mvcc.Timestamp
 	// RowFile says whether Major writes a row file. With schema.AutoRowFile it does if the rowset has
-	// one.
+	// one that would not be of use any more. A row file of which half of the columns remain is left as
+	// it is: the rewritten columns are then read from their files.
 	RowFile schema.RowFile
 	// Begin is called if there is something to do, before it is done, with the sum of the sizes of
 	// the files that will be read, in bytes. Nil disables it.

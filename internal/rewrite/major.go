@@ -43,7 +43,7 @@ func Major(ctx context.Context, job DeltaJob, cols []int) (*rowset.Metadata, err
 			return nil, nil
 		}
 	}
-	if err := job.begin(job.columnsRead(cols)); err != nil {
+	if err := job.begin(columnsRead(job.Set.Schema, cols, job.writesRowFile(cols))); err != nil {
 		return nil, err
 	}
 	return runMajor(ctx, job, cols, nil)
@@ -79,6 +79,7 @@ type major struct {
 	redos  *delta.Collector
 	folder folder
 	out    *rowset.BaseWriter
+	rows   bool // out writes a row file
 	undo   deltaFile
 	redo   deltaFile
 
@@ -98,10 +99,11 @@ func newMajor(job DeltaJob, cols []int, options []cfile.WriterOptions) (*major, 
 	// The redos in files, without the undos and the delta mem store.
 	m.redos = (&delta.Tracker{Schema: s, Redo: job.State.Deltas.Redo}).NewCollector(mvcc.Everything)
 	var err error
-	if m.base, err = job.Set.NewBaseReader(job.columnsRead(cols)); err != nil {
+	m.rows = job.writesRowFile(cols)
+	if m.base, err = job.Set.NewBaseReader(columnsRead(s, cols, m.rows)); err != nil {
 		return nil, err
 	}
-	if m.out, err = rowset.NewBaseWriter(job.Creation, s, cols, options); err == nil && job.writesRowFile() {
+	if m.out, err = rowset.NewBaseWriter(job.Creation, s, cols, options); err == nil && m.rows {
 		m.out.AddRowFile(job.State.Meta.Columns, job.RowFile)
 	}
 	return m, err
@@ -114,7 +116,7 @@ func (m *major) window() (more bool, err error) {
 		return false, err
 	}
 	vectors := all
-	if m.job.writesRowFile() {
+	if m.rows {
 		m.picked = m.picked[:0]
 		for _, col := range m.cols {
 			m.picked = append(m.picked, all[col])
@@ -137,7 +139,7 @@ func (m *major) window() (more bool, err error) {
 		redo = redo[end:]
 	}
 	m.folder.reuse(m.folder.take(nil)) // the undos are in their file
-	if m.job.writesRowFile() {
+	if m.rows {
 		return true, m.out.AppendRows(all)
 	}
 	return true, m.out.Append(vectors)
@@ -210,7 +212,9 @@ func (m *major) finish() (*rowset.Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	row.RowFile, row.RowFileBytes = m.out.RowFile()
+	if m.rows || m.job.RowFile == schema.NoRowFile {
+		row.RowFile, row.RowFileBytes = m.out.RowFile()
+	}
 	row.Bytes += bytes + row.RowFileBytes - old.Meta.RowFileBytes - sizeOf(old.Deltas.Redo)
 	for i, b := range blocks {
 		at := slices.IndexFunc(row.Columns, func(c rowset.ColumnBlock) bool { return c.ID == b.ID })
@@ -236,17 +240,19 @@ func (m *major) finish() (*rowset.Metadata, error) {
 	return &row, nil
 }
 
-// writesRowFile reports whether Major writes a row file.
-func (job *DeltaJob) writesRowFile() bool {
-	return job.RowFile == schema.FullRowFile || job.RowFile == schema.AutoRowFile && job.State.Meta.RowFile != 0
+// writesRowFile reports whether Major writes a row file when it rewrites cols.
+func (job *DeltaJob) writesRowFile(cols []int) bool {
+	return job.RowFile == schema.FullRowFile ||
+		job.RowFile == schema.AutoRowFile && job.State.Meta.RowFile != 0 && !job.Set.KeepsRowFile(cols)
 }
 
-// columnsRead returns the columns that Major reads to rewrite cols: all of them for a row file.
-func (job *DeltaJob) columnsRead(cols []int) []int {
-	if !job.writesRowFile() {
+// columnsRead returns the columns that Major reads to rewrite cols: all of them if it writes a row
+// file.
+func columnsRead(s *schema.Schema, cols []int, rows bool) []int {
+	if !rows {
 		return cols
 	}
-	all := make([]int, len(job.Set.Schema.Columns))
+	all := make([]int, len(s.Columns))
 	for i := range all {
 		all[i] = i
 	}

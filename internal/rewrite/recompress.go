@@ -20,7 +20,7 @@ func Recompress(ctx context.Context, job DeltaJob) (*rowset.Metadata, error) {
 	if len(recompressible) == 0 {
 		return nil, nil
 	}
-	if err := job.begin(job.columnsRead(recompressible)); err != nil {
+	if err := job.begin(columnsRead(job.Set.Schema, recompressible, job.writesRowFile(recompressible))); err != nil {
 		return nil, err
 	}
 	var cols []int
