@@ -115,9 +115,6 @@ func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Pre
 	return k, handled, err
 }
 
-// entryOf returns the entry of a row.
-func (z *ZoneMap) entryOf(row int64) *ZoneEntry { return &z.Entries[z.entryIndex(row)] }
-
 // entryIndex returns the index of the entry of a row.
 func (z *ZoneMap) entryIndex(row int64) int {
 	lo, hi := 0, len(z.Entries)
