@@ -106,6 +106,9 @@ func (w *Writer) Rows() int64 { return w.first + int64(w.rows) }
 // Bytes returns the number of bytes written, without the open cblock.
 func (w *Writer) Bytes() int64 { return w.out.offset }
 
+// Closed returns the rows of the cblocks that were written, and their bytes.
+func (w *Writer) Closed() (rows, bytes int64) { return w.first, w.out.offset }
+
 // AddMetadata adds a pair to the footer.
 func (w *Writer) AddMetadata(key string, value []byte) {
 	w.pairs = append(w.pairs, Pair{key, value})

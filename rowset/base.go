@@ -186,6 +186,7 @@ func (w *BaseWriter) AddRowFile(blocks []ColumnBlock, mode schema.RowFile) {
 	}
 	w.encoder = keyenc.NewEncoder(w.schema)
 	w.rows.w = newRowFile(w.schema, blocks, mode)
+	w.rows.w.decided = true // the rowset had one
 }
 
 // SetBounds adds the bounds of the rowset to the file of the key column, if w writes a key of one

@@ -64,7 +64,7 @@ const (
 
 // leastRowFile is the number of rows from which on schema.AutoRowFile writes a row file. The cblocks
 // of fewer rows are small.
-const leastRowFile = 16 << 10
+const leastRowFile = 64 << 10
 
 // appendRowColumns appends the pair that describes pages of rows: columns of s, in the blocks.
 func appendRowColumns(dst []byte, s *schema.Schema, blocks []ColumnBlock, rows int) []byte {
@@ -144,6 +144,7 @@ type rowFileWriter struct {
 	rows    int64         // in pages
 	waiting []waitingPage // for the pieces of their byte strings
 	pieces  []pieces      // by column
+	columns []output[*cfile.Writer]
 
 	// Of schema.AutoRowFile, the bytes of the columns that are in pages, with and without packing.
 	packed, plain int64
@@ -459,7 +460,20 @@ func (w *rowFileWriter) pays() bool {
 			in, plain = in+1, plain+p.bytes
 		}
 	}
-	return 2*in >= len(w.schema.Columns) && 2*w.packed <= plain || rowpage.Eager.Load()
+	return 2*in >= len(w.schema.Columns) && 2*w.packed <= plain && w.packed <= w.columnBytes() ||
+		rowpage.Eager.Load()
+}
+
+// columnBytes returns about how many bytes the rows in pages take in the files of the columns. Columns
+// that compress so well that no cblock is full yet count as nothing.
+func (w *rowFileWriter) columnBytes() int64 {
+	n := 0.0
+	for i := range w.columns {
+		if rows, bytes := w.columns[i].w.Closed(); rows > 0 {
+			n += float64(bytes) / float64(rows)
+		}
+	}
+	return int64(n * float64(w.rows))
 }
 
 // check returns an error for a vector that the writer of a column refuses too.

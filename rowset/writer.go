@@ -120,6 +120,7 @@ func (w *Writer) AddRowFile(mode schema.RowFile) {
 		return
 	}
 	w.rows.w = newRowFile(w.schema, w.row.Columns, mode)
+	w.rows.w.columns = w.columns
 	for i := w.schema.Keys; i < len(w.columns); i++ {
 		if t := w.schema.Columns[i].Type; t.Variable() && t != schema.Array {
 			w.rows.w.follow(i, w.columns[i].w)

@@ -5,10 +5,10 @@ package schema
 type RowFile uint8
 
 const (
-	// AutoRowFile lets each rowset decide. It has a row file if it has 16,384 rows or more, and if
+	// AutoRowFile lets each rowset decide. It has a row file if it has 65,536 rows or more, and if
 	// half of its columns pack into at most half of their bytes: numbers, times, and byte strings with
-	// few distinct values. The row file has those columns, in about a quarter of the bytes that the
-	// columns take. It says where other byte strings are in their columns, if these do not compress.
+	// few distinct values. The row file has those columns, and takes at most as many bytes as the files
+	// of the columns, usually a quarter. It says where other byte strings are in their columns, if these do not compress.
 	AutoRowFile RowFile = iota
 	// NoRowFile is for tables that are only scanned.
 	NoRowFile
