@@ -21,7 +21,7 @@ import (
 type settings struct {
 	scale, format, dir, out, tool, profiles string
 	workloads, peers                        names
-	rounds                                  int
+	rounds, large                           int
 	strict, quiet, resume                   bool
 }
 
@@ -42,6 +42,7 @@ func parse(args []string) (s settings, err error) {
 	f.StringVar(&s.scale, "scale", "hour",
 		"small (30 seconds, checks that the code runs), hour (a million rows) or night (50 million)")
 	f.IntVar(&s.rounds, "rounds", 0, "rounds per peer; 0 = 1 at small scale, else 5")
+	f.IntVar(&s.large, "large", 0, "rows of the table of *-uniform; 0 = 4 million at scale hour")
 	f.StringVar(&s.format, "format", "table", "output at the end: table or json")
 	f.StringVar(&s.out, "out", "results", "directory for results.json, table.md and page.html")
 	f.StringVar(&s.dir, "dir", "",
@@ -182,6 +183,9 @@ func (s *settings) config(ctx context.Context) (c harness.Config, err error) {
 		return c, err
 	}
 	c.Env.Scale, c.Rounds = harness.Scales[s.scale], s.rounds
+	if s.large > 0 {
+		c.Env.Scale.Large = s.large
+	}
 	if c.Env.Corpus = inputs.Corpus(c.Env.Root); c.Env.Corpus == "" {
 		if s.scale != "small" {
 			return c, fmt.Errorf("scale %s needs the corpus: set %s to its directory", s.scale, inputs.Variable)

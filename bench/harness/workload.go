@@ -110,6 +110,7 @@ type Scale struct {
 	Name    string
 	Rows    int  // rows of lineitem as text; 0 = all
 	Table   int  // rows of lineitem, repeated; records of YCSB
+	Large   int  // rows of the table that is larger than the cache, unless the command line sets it
 	Nested  bool // peers of nested modules run unless others are named
 	Commits int  // commits of the tree's history; 0 = all
 	Inserts int  // inserts into the MemRowSet
@@ -122,11 +123,11 @@ type Scale struct {
 // Scales contains the scales by name: hour and night are for figures, small checks that the code
 // still runs.
 var Scales = map[string]Scale{
-	"small": {Name: "small", Rows: 3_000, Table: 2_000, Commits: 100, Inserts: 10_000, Gets: 2_000,
+	"small": {Name: "small", Rows: 3_000, Table: 2_000, Large: 4_000, Commits: 100, Inserts: 10_000, Gets: 2_000,
 		Sets: 5, Passes: 2, Rounds: 1},
-	"hour": {Name: "hour", Table: 1_000_000, Nested: true, Inserts: 1_000_000, Gets: 200_000,
+	"hour": {Name: "hour", Table: 1_000_000, Large: 4_000_000, Nested: true, Inserts: 1_000_000, Gets: 200_000,
 		Sets: 100, Passes: 20, Rounds: 5},
-	"night": {Name: "night", Table: 50_000_000, Nested: true, Inserts: 1_000_000, Gets: 200_000,
+	"night": {Name: "night", Table: 50_000_000, Large: 64_000_000, Nested: true, Inserts: 1_000_000, Gets: 200_000,
 		Sets: 100, Passes: 5, Rounds: 5},
 }
 

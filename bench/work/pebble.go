@@ -10,7 +10,12 @@ import (
 // openPebble opens a database with Pebble's defaults and a cache as large as the store's memory
 // limit.
 func openPebble(dir string, readOnly bool) (*pebble.DB, error) {
-	return pebble.Open(dir, &pebble.Options{CacheSize: storeMemory, ReadOnly: readOnly, Logger: quiet{}})
+	return openPebbleWith(dir, readOnly, storeMemory)
+}
+
+// openPebbleWith is openPebble with a cache of the given bytes.
+func openPebbleWith(dir string, readOnly bool, cache int64) (*pebble.DB, error) {
+	return pebble.Open(dir, &pebble.Options{CacheSize: cache, ReadOnly: readOnly, Logger: quiet{}})
 }
 
 // quiet discards log messages.
