@@ -124,7 +124,7 @@ func fillHostile(t testing.TB, store *oribi.Store) {
 		{Name: hostile, Type: schema.String, Nullable: true, Comment: hostileComment, Default: []byte(hostileCell)},
 		{Name: "b", Type: schema.Binary, Nullable: true}}, 1)
 	must(t, err)
-	table, err := store.CreateTable(hostile, columns, oribi.Comment(hostileComment), oribi.RowFile(true))
+	table, err := store.CreateTable(hostile, columns, oribi.Comment(hostileComment), oribi.RowFile(schema.FullRowFile))
 	must(t, err)
 	for round := range 2 {
 		commit(t, store, func(b *oribi.Batch) {
