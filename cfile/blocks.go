@@ -87,9 +87,6 @@ func (r *Reader) VisitEach(visit func(first batch.Ordinal, cells Cells) error) e
 	return err
 }
 
-// unnumbered is the number of a data cblock that was found by its key.
-const unnumbered = -1
-
 // visit is VisitData for data cblock i, which is at p.
 func (r *Reader) visit(i int, p BlockPointer, visit func(first batch.Ordinal, cells Cells) error) error {
 	s := scratches.Get().(*scratch)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -67,25 +68,36 @@ func (r *Reader) VisitFloor(key []byte, visit func(row batch.Ordinal, at, value 
 		return err
 	}
 	// Only Verify compares the two indexes: the ordinal index may list other cblocks, or fewer.
-	return r.visit(unnumbered, p, func(first batch.Ordinal, cells Cells) error {
-		return cells.visitFloor(first, key, visit)
-	})
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	payload, _, err := r.readBlock(p, s)
+	if err != nil {
+		return err
+	}
+	return r.visitFloor(p, payload, &s.offsets, key, visit)
 }
 
-// visitFloor is VisitFloor among the cells, the first of which is in row first.
-func (c Cells) visitFloor(first batch.Ordinal, key []byte,
+// visitFloor is VisitFloor in the cblock at p, which has the payload. A cblock of a row file has few
+// cells, often one, so that making a dataBlock of it would take as long as reading it.
+func (r *Reader) visitFloor(p BlockPointer, payload []byte, memory *[]uint32, key []byte,
 	visit func(row batch.Ordinal, at, value []byte) error) error {
-	lo, hi := 0, c.Len() // keys below lo are at or before key, keys from hi on after it
+	if r.info.Encoding != schema.Plain {
+		return r.at(p, fault.Unsupportedf("cells with keys in encoding %s", r.info.Encoding))
+	}
+	first, offsets, err := encoding.PlainStrings(payload, memory)
+	if rows := int64(len(offsets)) - 1; err == nil && (rows < 1 || int64(first)+rows > r.info.Rows) {
+		err = fault.Corruptf("rows [%d,%d) in a file of %d rows", first, int64(first)+rows, r.info.Rows)
+	}
+	if err != nil {
+		return r.at(p, err)
+	}
+	lo, hi := 0, len(offsets)-1 // keys below lo are at or before key, keys from hi on after it
 	var floor, value []byte
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		cell, err := c.Cell(mid)
+		at, v, err := SplitKeyed(payload[offsets[mid]:offsets[mid+1]])
 		if err != nil {
-			return err
-		}
-		at, v, err := SplitKeyed(cell)
-		if err != nil {
-			return c.r.at(c.p, err)
+			return r.at(p, err)
 		}
 		if bytes.Compare(at, key) <= 0 {
 			lo, floor, value = mid+1, at, v

@@ -11,10 +11,10 @@ const maxGap = 8 << 10
 // KeyRun keeps the adjacent cblocks of a Keyed file that VisitNear has read last. The zero KeyRun is
 // ready for use, with any files in turn. Not safe for concurrent use.
 type KeyRun struct {
-	r      *Reader
-	off    int64  // of bytes in the file
-	bytes  []byte // stored cblocks
-	memory scratch
+	r       *Reader
+	off     int64  // of bytes in the file
+	bytes   []byte // stored cblocks
+	offsets []uint32
 }
 
 // VisitNear is VisitFloor for one of several keys in ascending order. next are the following keys:
@@ -39,18 +39,11 @@ func (r *Reader) VisitNear(u *KeyRun, key []byte, next [][]byte,
 	}
 	from := p.Offset - u.off
 	to := from + int64(p.Size)
-	form, crc, err := r.checkSum(u.bytes[from:to:to], p)
+	form, _, err := r.checkSum(u.bytes[from:to:to], p)
 	if err != nil {
 		return err
 	}
-	b, err := r.parse(unnumbered, p, form, crc, &u.memory)
-	if err == nil {
-		err = r.checkFits(b, p)
-	}
-	if err != nil {
-		return err
-	}
-	return Cells{r, b, p}.visitFloor(batch.Ordinal(b.first), key, visit)
+	return r.visitFloor(p, form, &u.offsets, key, visit)
 }
 
 // has reports whether u has the cblock at p of a file.

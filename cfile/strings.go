@@ -4,7 +4,6 @@ import (
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/encoding"
-	"github.com/oribi-db/oribi/internal/fault"
 )
 
 // WrittenStrings are the byte strings of a cblock that a Writer has just written.
@@ -75,20 +74,54 @@ func (b *dataBlock) rank(row int) int {
 	return n
 }
 
+// ReadPieces returns pieces that are back to back from an offset on: their bytes, given the size and
+// the CRC of each. Errors: those of ReadPiece.
+func (r *Reader) ReadPieces(offset int64, sizes []int, crcs []uint32) ([]byte, error) {
+	n := 0
+	for _, size := range sizes {
+		n += size
+	}
+	b, err := r.readStored(nil, offset, n)
+	if err != nil {
+		return nil, err
+	}
+	rest := b
+	for i, size := range sizes {
+		if err := r.checkPiece(rest[:size], offset+int64(n-len(rest)), crcs[i]); err != nil {
+			return nil, err
+		}
+		rest = rest[size:]
+	}
+	return b, nil
+}
+
 // ReadPiece returns n bytes at offset, which are a piece of WrittenStrings with the given CRC. They
 // are in dst if that is large enough. Errors: ErrCorrupt for other bytes, and for a piece that is
 // not in the file.
 func (r *Reader) ReadPiece(dst []byte, offset int64, n int, crc uint32) ([]byte, error) {
+	b, err := r.readStored(dst, offset, n)
+	if err == nil {
+		err = r.checkPiece(b, offset, crc)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// readStored reads n bytes at offset, into dst if that is large enough.
+func (r *Reader) readStored(dst []byte, offset int64, n int) ([]byte, error) {
 	if offset < r.dataStart || n < 0 || int64(n) > r.dataEnd-offset {
 		return nil, r.corruptf("%d bytes at byte %d: want bytes within [%d,%d)", n, offset, r.dataStart, r.dataEnd)
 	}
 	b := sized(&dst, n)
-	if err := r.readAt(b, offset); err != nil {
-		return nil, err
-	}
+	return b, r.readAt(b, offset)
+}
+
+// checkPiece compares the CRC of a piece at offset.
+func (r *Reader) checkPiece(b []byte, offset int64, crc uint32) error {
 	if got := coding.CRC32C(b); got != crc {
-		return nil, fault.Corruptf("cfile: block %v: %d bytes at byte %d: crc %08x, want %08x", r.src.ID(), n, offset,
-			got, crc)
+		return r.corruptf("%d bytes at byte %d: crc %08x, want %08x", len(b), offset, got, crc)
 	}
-	return b, nil
+	return nil
 }

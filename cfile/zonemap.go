@@ -298,9 +298,6 @@ func (r *Reader) checkZone(i int, p BlockPointer, crc uint32) error {
 	if err != nil || crcs == nil {
 		return err
 	}
-	if i == unnumbered {
-		return nil // files of keys have no zone map
-	}
 	if i >= len(crcs) || crcs[i] != crc {
 		return r.corruptf("cblock at byte %d: crc %08x differs from that in the zone map", p.Offset, crc)
 	}

@@ -60,6 +60,10 @@ const (
 	leastPageRows = 32 // of mostly numbers: a page has 10 bytes for each column besides
 	pageBytes     = 8 << 10
 	packedNumbers = 4
+
+	// A read of one byte string reads and verifies a piece, which has 14 bytes in the page.
+	pieceBytes     = 2 << 10
+	leastPieceRows = 8
 )
 
 // leastRowFile is the number of rows from which on schema.AutoRowFile writes a row file. The cblocks
@@ -189,10 +193,16 @@ func (w *rowFileWriter) follow(col int, file *cfile.Writer) {
 	})
 }
 
-// add adds the byte strings of a cblock, in a piece for each page.
+// add adds the byte strings of a cblock, in pieces of about pieceBytes that are in one page each.
 func (p *pieces) add(s *cfile.WrittenStrings, pageRows int64) {
+	step := pageRows
+	if _, n, _, ok := s.Piece(0, s.Rows); ok {
+		for step > leastPieceRows && step*n > pieceBytes*int64(s.Rows) {
+			step /= 2
+		}
+	}
 	for from := 0; from < s.Rows; {
-		to := int(min(int64(s.Rows), int64(from)+pageRows-(s.First+int64(from))%pageRows))
+		to := int(min(int64(s.Rows), int64(from)+step-(s.First+int64(from))%step))
 		piece := rowpage.Piece{Rows: to - from, Offset: -1}
 		if offset, n, crc, ok := s.Piece(from, to); ok {
 			piece.Offset, piece.CRC = offset, crc

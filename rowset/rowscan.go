@@ -7,7 +7,6 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -137,9 +136,7 @@ func (it *Iterator) gatherFar(f *rowFile, col int, from batch.Ordinal, n int) (o
 			return false, nil
 		}
 		to := min(p.Rows(), skip+n-done)
-		ok, err := p.GatherFar(v, done, at, skip, to, func(piece rowpage.Piece, size int) ([]byte, error) {
-			return file.ReadPiece(nil, piece.Offset, size, piece.CRC)
-		})
+		ok, err := p.GatherFar(v, done, at, skip, to, file.ReadPieces)
 		if err != nil || !ok {
 			return false, nil
 		}

@@ -39,22 +39,11 @@ type binaryBlock struct {
 // parsePlainBinary returns a binaryBlock or, if its offsets would take more than limit bytes, a
 // sparseBinary. 0 means no limit. memory is Params.Offsets.
 func parsePlainBinary(payload []byte, limit int, memory *[]uint32) (Block, error) {
-	if len(payload) < binaryHeaderLen {
-		return nil, fault.Corruptf("encoding: plain binary: %d bytes, the header has %d", len(payload), binaryHeaderLen)
-	}
-	le := binary.LittleEndian
-	ord, count, pos := le.Uint32(payload), le.Uint32(payload[binaryCountOff:]), le.Uint32(payload[binaryOffsetsOff:])
-	if err := checkRange("plain binary", ord, count); err != nil {
+	ord, pos, g, err := parseBinaryHeader(payload)
+	if err != nil {
 		return nil, err
 	}
-	if pos < binaryHeaderLen || uint64(pos) > uint64(len(payload)) {
-		return nil, fault.Corruptf("encoding: plain binary: offsets at byte %d of %d", pos, len(payload))
-	}
-	g := offsetGroups{rest: payload[pos:], count: int(count), last: binaryHeaderLen}
-	if n := (uint64(count) + 3) / 4; n > uint64(len(g.rest)/minGroupLen) {
-		return nil, fault.Corruptf("encoding: plain binary: %d offsets in %d bytes", count, len(g.rest))
-	}
-	if limit > 0 && 4*(int64(count)+1) > int64(limit) {
+	if limit > 0 && 4*(int64(g.count)+1) > int64(limit) {
 		return parseSparse(payload, ord, pos, g)
 	}
 	offsets, err := readOffsets(g, pos, memory)
@@ -62,6 +51,27 @@ func parsePlainBinary(payload []byte, limit int, memory *[]uint32) (Block, error
 		return nil, err
 	}
 	return &binaryBlock{ordinal: batch.Ordinal(ord), payload: payload, offsets: offsets}, nil
+}
+
+// parseBinaryHeader returns the first row of a payload, and where its offsets begin.
+func parseBinaryHeader(payload []byte) (ord, pos uint32, g offsetGroups, err error) {
+	if len(payload) < binaryHeaderLen {
+		return 0, 0, g, fault.Corruptf("encoding: plain binary: %d bytes, the header has %d", len(payload),
+			binaryHeaderLen)
+	}
+	le := binary.LittleEndian
+	ord, count, pos := le.Uint32(payload), le.Uint32(payload[binaryCountOff:]), le.Uint32(payload[binaryOffsetsOff:])
+	if err := checkRange("plain binary", ord, count); err != nil {
+		return 0, 0, g, err
+	}
+	if pos < binaryHeaderLen || uint64(pos) > uint64(len(payload)) {
+		return 0, 0, g, fault.Corruptf("encoding: plain binary: offsets at byte %d of %d", pos, len(payload))
+	}
+	g = offsetGroups{rest: payload[pos:], count: int(count), last: binaryHeaderLen}
+	if n := (uint64(count) + 3) / 4; n > uint64(len(g.rest)/minGroupLen) {
+		return 0, 0, g, fault.Corruptf("encoding: plain binary: %d offsets in %d bytes", count, len(g.rest))
+	}
+	return ord, pos, g, nil
 }
 
 // PlainOffsets returns the offsets of the values of a payload of byte strings, and of their end, in
@@ -75,11 +85,18 @@ func PlainOffsets(payload []byte, e schema.Encoding, memory *[]uint32) (at int, 
 	default:
 		return 0, nil, false
 	}
-	b, err := parsePlainBinary(payload[at:], 0, memory)
-	if err != nil {
-		return 0, nil, false
+	_, offsets, err := PlainStrings(payload[at:], memory)
+	return at, offsets, err == nil
+}
+
+// PlainStrings returns the first row of a PLAIN payload of byte strings, and the offsets in payload of
+// its values and of their end. memory is Params.Offsets.
+func PlainStrings(payload []byte, memory *[]uint32) (first batch.Ordinal, offsets []uint32, err error) {
+	ord, pos, g, err := parseBinaryHeader(payload)
+	if err == nil {
+		offsets, err = readOffsets(g, pos, memory)
 	}
-	return at, b.(*binaryBlock).offsets, true
+	return batch.Ordinal(ord), offsets, err
 }
 
 // offsetGroups iterates over the offsets of a payload, four at a time, and checks that they do not

@@ -223,48 +223,72 @@ func (p *Page) Far(col, row int) (piece Piece, size, from, to int, ok bool, err 
 	return piece, int(end - begin), int(low - begin), int(high - begin), piece.Offset >= 0, nil
 }
 
-// GatherFar is Gather for a column to whose byte strings the page refers. read returns the bytes of a
-// piece, each once. ok is false, and some cells are set, if the page does not say where all of them
-// are. Errors: ErrCorrupt; errors of read.
+// GatherFar is Gather for a column to whose byte strings the page refers. read returns pieces that
+// are back to back from an offset of the column's file on, given their sizes and CRCs. ok is false,
+// and some cells are set, if the page does not say where all byte strings are. Errors: ErrCorrupt;
+// errors of read.
 func (p *Page) GatherFar(dst *batch.Vector, at, col, from, to int,
-	read func(piece Piece, size int) ([]byte, error)) (ok bool, err error) {
-	if p.columns[col].kind != kindFar {
+	read func(offset int64, sizes []int, crcs []uint32) ([]byte, error)) (ok bool, err error) {
+	v := &p.columns[col]
+	if v.kind != kindFar {
 		return false, nil
 	}
-	var bytes []byte
-	last := -1 // first row of the piece that bytes has
-	for i := from; i < to; i++ {
-		if p.IsNull(col, i) {
-			dst.NeedPresent().Clear(at + i - from)
-			dst.Bytes[at+i-from] = nil
-			continue
-		}
-		piece, size, low, high, ok, err := p.Far(col, i)
-		if err != nil || !ok {
+	for from < to {
+		next, offset, bytes, err := v.readRun(from, to, read)
+		if err != nil || bytes == nil {
 			return false, err
 		}
-		if first := p.pieceStart(col, i); first != last {
-			if bytes, err = read(piece, size); err != nil {
-				return false, err
+		for ; from < next; from, at = from+1, at+1 {
+			if v.isNull(from) {
+				dst.NeedPresent().Clear(at)
+				dst.Bytes[at] = nil
+				continue
 			}
-			last = first
+			low, high := v.end(from-1)-offset, v.end(from)-offset
+			if low > high || high > uint64(len(bytes)) {
+				return false, fault.Corruptf("row page: column %d: byte string [%d, %d) of %d bytes", col, low, high,
+					len(bytes))
+			}
+			dst.Bytes[at] = bytes[low:high:high]
 		}
-		dst.Bytes[at+i-from] = bytes[low:high:high]
 	}
 	return true, nil
 }
 
-// pieceStart returns the first row of the piece of a row.
-func (p *Page) pieceStart(col, row int) int {
+// readRun reads the pieces of rows [from, to) that are back to back, as many as there are, and at
+// least one. It returns their bytes, nil if the page does not say where they are, the row after them,
+// at most to, and the offset of the bytes among those of all rows of the page.
+func (v *view) readRun(from, to int, read func(offset int64, sizes []int, crcs []uint32) ([]byte, error),
+) (next int, begin uint64, bytes []byte, err error) {
+	var sizes []int
+	var crcs []uint32
+	start, place := int64(-1), int64(0)
 	first := 0
-	for b := p.columns[col].pieces; len(b) > 0; b = b[pieceBytes:] {
-		next := first + int(binary.LittleEndian.Uint16(b))
-		if row < next {
-			break
+	for b := v.pieces; len(b) > 0 && first < to; b = b[pieceBytes:] {
+		rows, offset := int(binary.LittleEndian.Uint16(b)), int64(binary.LittleEndian.Uint64(b[2:]))
+		if first+rows > from {
+			low, high := v.end(first-1), v.end(first+rows-1)
+			switch {
+			case low > high || high-low > maxFar:
+				return 0, 0, nil, fault.Corruptf("row page: a piece of bytes [%d, %d)", low, high)
+			case offset < 0 && sizes == nil:
+				return 0, 0, nil, nil
+			case sizes == nil:
+				start, place, begin = offset, offset, low
+			case offset != place:
+				bytes, err = read(start, sizes, crcs)
+				return first, begin, bytes, err
+			}
+			sizes, crcs = append(sizes, int(high-low)), append(crcs, binary.LittleEndian.Uint32(b[10:]))
+			place += int64(high - low)
 		}
-		first = next
+		first += rows
 	}
-	return first
+	bytes, err = read(start, sizes, crcs)
+	if bytes == nil {
+		bytes = []byte{}
+	}
+	return min(first, to), begin, bytes, err
 }
 
 // IsNull reports whether a cell is known to be NULL, also one of a column that the page does not have.

@@ -88,6 +88,7 @@ func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, 
 // Pages return the cells of their rows, each alone and many together.
 func TestRoundTrip(t *testing.T) {
 	r := seedtest.Rand(t)
+	gathered := 0
 	for range 300 {
 		n := 1 + r.IntN(300)
 		columns, vectors := randomVectors(r, n)
@@ -122,6 +123,7 @@ func TestRoundTrip(t *testing.T) {
 					for i := range p.Rows() {
 						far.check(t, &p, col, i, v.Cell(first[k]+i))
 					}
+					gathered += far.gather(t, r, &p, col, columns[col].Type, func(i int) []byte { return v.Cell(first[k] + i) })
 					continue
 				}
 				from := r.IntN(p.Rows())
@@ -139,6 +141,9 @@ func TestRoundTrip(t *testing.T) {
 				}
 			}
 		}
+	}
+	if gathered < 300 {
+		t.Errorf("only %d rows were read from pieces together", gathered)
 	}
 }
 
@@ -175,6 +180,34 @@ func (f *farBytes) check(t *testing.T, p *Page, col, row int, want []byte) {
 	if coding.CRC32C(b) != piece.CRC || !bytes.Equal(b[from:to], want) {
 		t.Fatalf("column %d, row %d: bytes [%d, %d) of %x, want %x", col, row, from, to, b, want)
 	}
+}
+
+// gather compares some rows of a column that the page does not have, read together. It returns how
+// many.
+func (f *farBytes) gather(t *testing.T, r *rand.Rand, p *Page, col int, typ schema.Type,
+	want func(row int) []byte) int {
+	t.Helper()
+	from := r.IntN(p.Rows())
+	to := from + 1 + r.IntN(p.Rows()-from)
+	all := batch.NewVector(typ, 2+to-from)
+	ok, err := p.GatherFar(all, 2, col, from, to, func(offset int64, sizes []int, crcs []uint32) ([]byte, error) {
+		n := 0
+		for i, size := range sizes {
+			must.Equal(t, coding.CRC32C((*f)[offset+int64(n):][:size]), crcs[i])
+			n += size
+		}
+		return (*f)[offset:][:n], nil
+	})
+	must.Do(t, err)
+	if !ok {
+		return 0
+	}
+	for i := from; i < to; i++ {
+		if got := all.Cell(2 + i - from); !same(got, want(i)) {
+			t.Fatalf("column %d: row %d is gathered as %x, want %x", col, i, got, want(i))
+		}
+	}
+	return to - from
 }
 
 // A column with many words is left out from then on, also if another column takes the memory.
