@@ -222,7 +222,8 @@ func (w *rowFileWriter) settle() error {
 		w.waiting = nil
 		return nil
 	}
-	if w.file == nil && w.mode == schema.AutoRowFile && w.rows >= leastRowFile && !w.decided {
+	if w.file == nil && w.mode == schema.AutoRowFile && !w.decided &&
+		(w.rows >= leastRowFile || w.packed >= maxHeldPages) {
 		if w.decided = w.pays(); !w.decided {
 			w.mode, w.early = schema.NoRowFile, nil
 			return w.settle()
@@ -233,9 +234,18 @@ func (w *rowFileWriter) settle() error {
 			w.pages.SetFar(col, false) // its byte strings compress
 		}
 	}
-	done := 0
-	for ; done < len(w.waiting) && w.complete(&w.waiting[done]); done++ {
-		if err := w.write(w.waiting[done].cell); err != nil {
+	done, held := 0, 0
+	for i := range w.waiting {
+		held += len(w.waiting[i].cell)
+	}
+	for ; done < len(w.waiting); done++ {
+		p := &w.waiting[done]
+		size := len(p.cell)
+		if !w.complete(p, held > maxHeldPages) {
+			break
+		}
+		held -= size
+		if err := w.write(p.cell); err != nil {
 			return err
 		}
 	}
@@ -243,16 +253,28 @@ func (w *rowFileWriter) settle() error {
 	return nil
 }
 
-// complete adds the pieces to a page, if all of them are known.
-func (w *rowFileWriter) complete(p *waitingPage) bool {
+// maxHeldPages is how many bytes of pages are in memory at most, until it is known whether the file
+// pays, or where their byte strings are.
+const maxHeldPages = 4 << 20
+
+// complete adds the pieces to a page, if all of them are known. If force is true, it does not wait for
+// pieces: the page then does not say where the byte strings are.
+func (w *rowFileWriter) complete(p *waitingPage, force bool) bool {
+	end := p.first + int64(p.rows)
 	for _, col := range p.far {
-		if w.pieces[col].rows < p.first+int64(p.rows) {
+		if w.pieces[col].rows < end && !force {
 			return false
 		}
 	}
 	for _, col := range p.far {
-		w.pieces[col].take(p.first) // of pages that do not need them
-		p.cell = rowpage.AppendPieces(p.cell, w.pieces[col].take(p.first+int64(p.rows)))
+		list := []rowpage.Piece{{Rows: p.rows, Offset: -1}}
+		if w.pieces[col].rows >= end {
+			w.pieces[col].take(p.first) // of pages that do not need them
+			if all := w.pieces[col].take(end); len(all) <= rowpage.MaxPieces {
+				list = all
+			}
+		}
+		p.cell = rowpage.AppendPieces(p.cell, list)
 	}
 	p.cell = rowpage.Finish(p.cell)
 	return true

@@ -62,8 +62,11 @@ type Piece struct {
 	CRC    uint32 // CRC-32C
 }
 
-// AppendPieces appends the pieces of a column to a page. There are at most 255, and they have the
-// bytes of all rows.
+// MaxPieces is the most pieces of a column of a page.
+const MaxPieces = 255
+
+// AppendPieces appends the pieces of a column to a page. There are at most MaxPieces, and they have
+// the bytes of all rows.
 func AppendPieces(page []byte, pieces []Piece) []byte {
 	page = append(page, byte(len(pieces)))
 	for _, p := range pieces {
@@ -310,7 +313,7 @@ func (b *Builder) appendStrings(dst []byte, col int, v *batch.Vector, from, to i
 	}
 	kind := byte(kindString)
 	switch {
-	case b.all[col] && (most <= MaxString || b.long[col]):
+	case end == 0, b.all[col] && (most <= MaxString || b.long[col]):
 	case b.far[col] && end < maxFar:
 		kind = kindFar
 		b.pieces = append(b.pieces, col)

@@ -133,7 +133,7 @@ func TestSalvageReadsTruncatedContainers(t *testing.T) {
 	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64, BlockBytes: small},
 		{Name: "a", Type: schema.Int64, BlockBytes: small},
 		{Name: "b", Type: schema.Int64, BlockBytes: small}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	table := must.Get(store.CreateTable("t", columns, oribi.RowFile(schema.NoRowFile)))(t)
 	rng := seedtest.Rand(t)
 	a := make([]int64, rows)
 	b := store.NewBatch()

@@ -78,14 +78,16 @@ var transactions = porcupine.Model{
 // were read, and of a range that was counted.
 func TestTransactionsAreLinearizable(t *testing.T) {
 	rng := seedtest.Rand(t)
+	all := int64(0) // of all histories: in one of them, transactions may happen to run one after another
 	for range seedtest.Rounds(20, 6) {
 		seed := rng.Uint64()
 		history, conflicts := linearHistory(t, seed)
 		must.Equal(t, porcupine.CheckOperationsTimeout(transactions, history, time.Minute), porcupine.Ok,
 			"seed", seed, len(history), "transactions", conflicts, "conflicts")
-		if conflicts == 0 {
-			t.Errorf("seed %d: no conflict in %d transactions", seed, len(history))
-		}
+		all += conflicts
+	}
+	if all == 0 {
+		t.Error("no conflict in any history")
 	}
 }
 
