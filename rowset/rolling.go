@@ -1,6 +1,8 @@
 package rowset
 
 import (
+	"sync/atomic"
+
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -20,6 +22,9 @@ type RollingWriter struct {
 	target int64
 	cur    *Writer
 	done   []*Metadata
+
+	// A rowset found that a row file does not pay: no later rowset has one either.
+	noRowFiles atomic.Bool
 }
 
 // NewRollingWriter returns a RollingWriter that starts its first rowset with the first rows.
@@ -38,7 +43,9 @@ func (r *RollingWriter) Append(rows *change.Rows) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	return r.cur.Append(rows)
+	err := r.cur.Append(rows)
+	r.noteRowFile()
+	return err
 }
 
 // AppendStored appends rows like Writer.AppendStored.
@@ -49,7 +56,16 @@ func (r *RollingWriter) AppendStored(rows *StoredRows) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	return r.cur.AppendStored(rows)
+	err := r.cur.AppendStored(rows)
+	r.noteRowFile()
+	return err
+}
+
+// noteRowFile notes whether the current rowset has found that a row file does not pay.
+func (r *RollingWriter) noteRowFile() {
+	if r.RowFiles != schema.NoRowFile && !r.cur.NeedsCells() {
+		r.noRowFiles.Store(true)
+	}
 }
 
 // begin starts a rowset if r has not begun one, or if the current rowset has the target size.
@@ -65,16 +81,16 @@ func (r *RollingWriter) begin() (err error) {
 	if r.cur, err = newWriter(r.create, r.schema, r.nextID(), r.Dictionaries); err != nil {
 		return err
 	}
-	r.cur.AddRowFile(r.RowFiles)
+	if r.NeedsCells() {
+		r.cur.AddRowFile(r.RowFiles)
+	}
 	return nil
 }
 
-// NeedsCells reports whether the next AppendStored needs the cells of rows, for a row file.
+// NeedsCells reports whether the next AppendStored needs the cells of rows, for a row file. It may be
+// called at any time, also while another goroutine appends.
 func (r *RollingWriter) NeedsCells() bool {
-	if r.cur == nil || r.cur.Bytes() >= r.target {
-		return r.RowFiles != schema.NoRowFile
-	}
-	return r.cur.NeedsCells()
+	return r.RowFiles != schema.NoRowFile && !r.noRowFiles.Load()
 }
 
 func (r *RollingWriter) roll() error {
