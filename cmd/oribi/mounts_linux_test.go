@@ -127,7 +127,9 @@ func TestReadOnlyMountCanBeRead(t *testing.T) {
 	for n := range 3 {
 		must.Get(a.in.Write([]byte(line(n))))(t)
 	}
-	must.Equal(t, len(a.acknowledged(t, 3)), 3, a.errs.String())
+	if n := len(a.acknowledged(t, 3)); n != 3 {
+		t.Fatalf("%d acknowledged, want 3; %s", n, a.errs.String())
+	}
 	second := mounted(t, dir, "", syscall.MS_BIND, "")
 	if _, errs, code := run(t, nil, "table", "flush", second, "t"); code != 5 {
 		t.Errorf("flush through another mount: exit code %d: %s", code, errs)

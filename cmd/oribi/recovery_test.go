@@ -32,7 +32,9 @@ func killed(t *testing.T, dir string, from, to int) {
 	for n := from; n < to; n++ {
 		must.Get(a.in.Write([]byte(line(n))))(t)
 	}
-	must.Equal(t, len(a.acknowledged(t, to-from)), to-from, a.errs.String())
+	if n := len(a.acknowledged(t, to-from)); n != to-from {
+		t.Fatalf("%d acknowledged, want %d; %s", n, to-from, a.errs.String())
+	}
 	must.Do(t, a.Process.Kill())
 	a.Wait()
 }
