@@ -102,7 +102,7 @@ func (w *RawWriter) AppendBlock(parts [][]byte, firstKey, prevLastKey []byte) er
 	p, _, err := w.out.writeBlock(w.buf)
 	if err == nil {
 		if !w.o.FullIndexKeys {
-			firstKey = separator(prevLastKey, firstKey)
+			firstKey = Separator(prevLastKey, firstKey)
 		}
 		err = w.keys.add(0, firstKey, p)
 	}

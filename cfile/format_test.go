@@ -137,7 +137,7 @@ func TestSeparators(t *testing.T) {
 		{"abc", "abcd", "abcd"}, {"", "", ""}, {"\x80\x00\x00\x7e", "\x80\x00\x00\x7f", "\x80\x00\x00\x7f"},
 		{"\x80\x00\x00\xff", "\x80\x00\x01\x00", "\x80\x00\x01"}, {"abcd", "abc", "abc"},
 	} {
-		must.Equal(t, string(separator([]byte(c.prev), []byte(c.key))), c.want, c.prev, c.key)
+		must.Equal(t, string(Separator([]byte(c.prev), []byte(c.key))), c.want, c.prev, c.key)
 	}
 }
 

@@ -167,9 +167,9 @@ func (t *treeBuilder) finish() (BlockPointer, error) {
 	return t.write(len(t.levels) - 1)
 }
 
-// separator returns the shortest prefix of key that is at or after prev and, unless prev equals key
+// Separator returns the shortest prefix of key that is at or after prev and, unless prev equals key
 // or starts with it, strictly after prev. Source: cfile spec §8.4.
-func separator(prev, key []byte) []byte {
+func Separator(prev, key []byte) []byte {
 	n := 0
 	for n < len(prev) && n < len(key) && prev[n] == key[n] {
 		n++

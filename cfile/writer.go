@@ -347,7 +347,7 @@ func (w *Writer) index(p BlockPointer, rows int, cell func(i int) ([]byte, error
 		if err != nil {
 			return err
 		}
-		key = separator(w.prevKey, key)
+		key = Separator(w.prevKey, key)
 		w.last = w.appendKey(w.last[:0], last)
 		w.prevKey, w.last = w.last, w.prevKey
 	}

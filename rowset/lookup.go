@@ -20,7 +20,7 @@ const trustFound = 32
 //	2 row cache      present, base data a hash table and a comparison: 0.1 µs
 //	  key directory  absent             candidates for the row: 0.1 µs
 //	3 bloom file     absent             0.4 µs in memory, else a read of 4 KiB
-//	4 row file       both, base data    a read of 4 KiB for each row
+//	4 row file       both, base data    a read of a page for each row
 //	5 key index      both               0.7 µs in memory, else a read of 4 KiB or more
 //
 // Most lookups are of absent keys, since all rowsets whose bounds contain a key are asked until one

@@ -371,7 +371,7 @@ func (w *rowFileWriter) append(keys [][]byte, vectors []*batch.Vector) error {
 	for from := 0; from < len(keys); {
 		held := w.rest[0].Len
 		if held == 0 {
-			w.separator = append(w.separator[:0], separator(w.lastKey, keys[from])...)
+			w.separator = append(w.separator[:0], cfile.Separator(w.lastKey, keys[from])...)
 		}
 		to := min(from+w.pageRows-held, len(keys))
 		w.lastKey = append(w.lastKey[:0], keys[to-1]...)
@@ -383,15 +383,6 @@ func (w *rowFileWriter) append(keys [][]byte, vectors []*batch.Vector) error {
 		from = to
 	}
 	return nil
-}
-
-// separator returns the shortest prefix of key that is after last, a key before it.
-func separator(last, key []byte) []byte {
-	n := 0
-	for n < len(last) && n < len(key) && last[n] == key[n] {
-		n++
-	}
-	return key[:min(n+1, len(key))]
 }
 
 // setPageRows decides how many rows a page has, by the first rows. It is called before append.

@@ -58,7 +58,7 @@ type TraceStep struct {
 	// are not applied.
 	Redos, Undos int
 
-	RowFile bool // the row is read from the row file, in one piece
+	RowFile bool // the row is read from the row file, but for byte strings that its pages lack
 
 	Directory bool // the key directory is in the cache: a read asks it instead of the bloom file
 	Excluded  bool // and it excludes the key
