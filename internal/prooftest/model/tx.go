@@ -224,7 +224,11 @@ func (x *Tx) Conflict() (must, may bool) {
 		now := t.time(mvcc.Max)
 		later := mvcc.FromTime(now.Time().Add(slack))
 		for _, v := range in.seen {
-			must = must || !dropped && !in.altered && t.aliveSince(v, now) == nil
+			if in.altered { // it has cells of the former schema
+				may = true
+				break
+			}
+			must = must || !dropped && t.aliveSince(v, now) == nil
 			may = may || t.aliveSince(v, later) == nil
 		}
 		for _, r := range t.Order {
