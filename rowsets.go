@@ -59,5 +59,6 @@ func (t *Table) DeltasDue() ([]compaction.DeltaChoice, error) {
 	if err != nil {
 		return nil, t.errorf(err)
 	}
-	return compaction.PickDeltas(infos), nil
+	due, _ := compaction.PickDeltas(infos)
+	return due, nil
 }

@@ -42,12 +42,13 @@ func (w *upkeep) look() {
 
 // isDue reports whether a delta compaction of the rowset is due.
 func isDue(d compaction.DeltaInfo) bool {
-	return len(compaction.PickDeltas([]compaction.DeltaInfo{d})) > 0
+	due, _ := compaction.PickDeltas([]compaction.DeltaInfo{d})
+	return len(due) > 0
 }
 
 // step carries out the operation that is due first. done reports whether there was none.
 func (w *upkeep) step() (done bool, err error) {
-	picked := compaction.PickDeltas(w.deltas)
+	picked, _ := compaction.PickDeltas(w.deltas)
 	var ops []maintenance.Operation
 	for _, c := range picked {
 		ops = append(ops, maintenance.Operation{Kind: maintenance.Kind(c.Kind), Gain: c.Quality,

@@ -149,8 +149,11 @@ func (t *realTable) deltas(kind compaction.Kind, _ string) error {
 // removes that after each flush.
 func (t *realTable) dueDeltas() (due []compaction.DeltaInfo) {
 	for _, r := range t.layout().RowSets {
-		info := compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes,
-			RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1), OfColumns: columns}
+		info := compaction.DeltaInfo{RowSet: r.ID, Rows: r.Rows, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes,
+			RedoBytes: r.RedoBytes, Redos: r.Redos, OfColumns: columns}
+		if r.Redos > 0 {
+			info.Updated = updatedValue(info.BaseBytes, r.RedoBytes)
+		}
 		if isDue(info) {
 			due = append(due, info)
 		}

@@ -20,16 +20,20 @@ func (s *simulation) dueDeltas() (due []compaction.DeltaInfo) {
 
 // deltaInfo describes a rowset to the rules for delta compactions.
 func (s *simulation) deltaInfo(set *simSet) compaction.DeltaInfo {
-	info := compaction.DeltaInfo{RowSet: set.id, BaseBytes: round(set.base), RedoBytes: round(set.redoBytes),
-		Redos: set.redos, OfColumns: columns,
-		Gone: s.gone(set)}
+	info := compaction.DeltaInfo{RowSet: set.id, Rows: set.rows, BaseBytes: round(set.base),
+		RedoBytes: round(set.redoBytes), Redos: set.redos, OfColumns: columns, Gone: s.gone(set)}
 	if set.updates > 0 {
-		info.Columns = 1
+		info.Updated = updatedValue(info.BaseBytes, info.RedoBytes)
 	}
 	if s.stale(set) {
 		info.StaleUndos, info.StaleBytes = set.undoFiles, round(set.undoBytes(&s.costs))
 	}
 	return info
+}
+
+// updatedValue describes the changes of the values, which are nearly all of the base.
+func updatedValue(base, redo int64) []compaction.UpdatedColumn {
+	return []compaction.UpdatedColumn{{Name: "value", Bytes: base, Redo: redo}}
 }
 
 // gone reports whether no readable snapshot sees any row of the rowset.

@@ -192,10 +192,7 @@ func openOribiEvents(dir string) (eventStore, error) {
 	e := &oribiEvents{store: store, b: store.NewBatch()}
 	if e.table, err = store.Table("events"); errors.Is(err, oribi.ErrNoTable) {
 		var columns *schema.Schema
-		columns, err = schema.New([]schema.Column{{Name: "key", Type: schema.Int64}, {Name: "a", Type: schema.Int64},
-			{Name: "b", Type: schema.Int32}, {Name: "price", Type: schema.Double}, {Name: "time", Type: schema.Timestamp},
-			{Name: "low", Type: schema.String}, {Name: "amount", Type: schema.Int64}, {Name: "ok", Type: schema.Bool},
-			{Name: "id", Type: schema.String}}, 1)
+		columns, err = schema.New(eventColumns(), 1)
 		if err == nil {
 			e.table, err = store.CreateTable("events", columns)
 		}
@@ -208,13 +205,25 @@ func openOribiEvents(dir string) (eventStore, error) {
 
 func (e *oribiEvents) Close() error { return e.store.Close() }
 
+func eventColumns() []schema.Column {
+	return []schema.Column{{Name: "key", Type: schema.Int64}, {Name: "a", Type: schema.Int64},
+		{Name: "b", Type: schema.Int32}, {Name: "price", Type: schema.Double}, {Name: "time", Type: schema.Timestamp},
+		{Name: "low", Type: schema.String}, {Name: "amount", Type: schema.Int64}, {Name: "ok", Type: schema.Bool},
+		{Name: "id", Type: schema.String}}
+}
+
 func (e *oribiEvents) load(rows int) error {
+	return loadEvents(e.table, rows, func(i int) event { return eventOf(2 * int64(i)) })
+}
+
+// loadEvents ingests rows, which eventAt returns in ascending order of their keys.
+func loadEvents(t *oribi.Table, rows int, eventAt func(i int) event) error {
 	batches := func(yield func([]*batch.Vector, error) bool) {
 		for from := 0; from < rows; from += batch.WindowRows {
-			b := batch.New(e.table.Schema().Columns, min(batch.WindowRows, rows-from))
+			b := batch.New(t.Schema().Columns, min(batch.WindowRows, rows-from))
 			c := b.Columns
 			for i := range c[0].Len {
-				row := eventOf(2 * int64(from+i))
+				row := eventAt(from + i)
 				batch.Values[int64](c[0])[i], batch.Values[int64](c[1])[i] = row.key, row.a
 				batch.Values[int32](c[2])[i], batch.Values[float64](c[3])[i] = row.b, row.price
 				batch.Values[int64](c[4])[i], batch.Values[int64](c[6])[i] = row.time, row.amount
@@ -230,7 +239,7 @@ func (e *oribiEvents) load(rows int) error {
 			}
 		}
 	}
-	_, _, err := e.table.Ingest(context.Background(), iter.Seq2[[]*batch.Vector, error](batches))
+	_, _, err := t.Ingest(context.Background(), iter.Seq2[[]*batch.Vector, error](batches))
 	return err
 }
 

@@ -90,6 +90,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 		out = append(out, withSyncPeers(syncMany(writers), ds, writers))
 	}
 	out = append(append(out, commitOne()), followers()...)
+	out = append(out, updatedTables()...)
 	out = append(append(out, rates()...), stalls()...)
 	for _, c := range HFileCases {
 		out = append(out, hfileScan(c, of(c.Scan())))

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/must"
@@ -394,4 +395,31 @@ func TestDeltaCompactionsChangeNoAnswer(t *testing.T) {
 			must.Do(t, err, "round", round, "floor", tab.floor, "after", did)
 		}
 	}
+}
+
+// The bytes of the redos belong to the columns by the numbers and sizes of their changes.
+func TestDescribeDeltasDividesTheRedos(t *testing.T) {
+	redos := []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4)),
+		changed(9, only(change.Update, 77, 1)), deletion(10)}
+	_, rowset := files(t, redos[:2], redos[2:])
+	sizes := map[block.ID]int64{}
+	for _, c := range rowset.Metadata().Columns {
+		sizes[c.Block] = int64(c.ID) // the cell of column 11 has 11 bytes
+	}
+	lengths := func(dst []int64, ids ...block.ID) []int64 {
+		for _, id := range ids {
+			dst = append(dst, sizes[id])
+		}
+		return dst
+	}
+	in := DescribeDeltas(rowset.State(), testSchema, Ages{Now: mvcc.Max}, schema.AutoRowFile, lengths)
+	name := func(id schema.ColumnID) string { return testSchema.Columns[testSchema.IndexID(id)].Name }
+	part := func(bytes int64) int64 {
+		return int64(float64(bytes) / float64(2*(8+11)+(8+12)+8+8) * float64(in.RedoBytes))
+	}
+	must.Equal(t, in.Updated, []compaction.UpdatedColumn{{Name: name(11), Bytes: 11, Redo: part(2 * (8 + 11))},
+		{Name: name(12), Bytes: 12, Redo: part(8 + 12)}, {Redo: part(8)}})
+	must.Equal(t, in.Spare, len(testSchema.Columns)/2)
+	must.Equal(t, in.LargestRedo < in.RedoBytes && 2*in.LargestRedo >= in.RedoBytes, true)
+	must.Equal(t, in.Age > 0, true)
 }

@@ -1,8 +1,10 @@
 package rewrite
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/mvcc"
@@ -10,39 +12,98 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// DescribeDeltas describes a rowset of a table with that schema to compaction.PickDeltas. floor is
-// the history floor. The rowset may be at rest if its base and its redos were written at or before
-// the timestamp rest. With rest 0 no rowset is at rest.
-func DescribeDeltas(s *rowset.State, table *schema.Schema, floor, rest mvcc.Timestamp) compaction.DeltaInfo {
+// Ages are the timestamps by which DescribeDeltas tells old files.
+type Ages struct {
+	Floor mvcc.Timestamp // the history floor
+	// Rest is the timestamp up to which the base and the redos of a rowset at rest were written. With
+	// 0 no rowset is at rest.
+	Rest mvcc.Timestamp
+	Now  mvcc.Timestamp // the present time; 0 if it is not known
+}
+
+// DescribeDeltas describes a rowset of a table to compaction.PickDeltas. files says which row files
+// the table has, and lengths returns the sizes of blocks.
+func DescribeDeltas(s *rowset.State, table *schema.Schema, ages Ages, files schema.RowFile,
+	lengths func(dst []int64, ids ...block.ID) []int64) compaction.DeltaInfo {
 	in := compaction.DeltaInfo{
 		RowSet:    s.Meta.ID,
+		Rows:      s.Meta.Rows,
 		RedoBytes: sizeOf(s.Deltas.Redo),
 		Redos:     len(s.Deltas.Redo),
+		Updated:   updatedColumns(s, table, lengths),
 		OfColumns: len(s.Meta.Columns),
-		Gone:      Gone(s, floor),
+		Gone:      Gone(s, ages.Floor),
 	}
 	in.BaseBytes = s.Meta.Bytes - in.RedoBytes - sizeOf(s.Deltas.Undo)
-	var updated []schema.ColumnID
 	for _, f := range s.Deltas.Redo {
-		for _, c := range f.Stats().Columns {
-			updated = append(updated, c.ID)
-		}
+		in.LargestRedo = max(in.LargestRedo, f.Bytes())
 	}
-	slices.Sort(updated)
-	in.Columns = len(slices.Compact(updated))
-	if rest > 0 && s.Meta.Written <= rest && in.Columns == 0 && s.Deltas.Mem.Empty() {
+	in.RowFileBytes = s.Meta.RowFileBytes
+	switch files {
+	case schema.NoRowFile: // a row file that the rowset still has is dropped
+		in.RowFileBytes = 0
+	case schema.AutoRowFile: // see rowset.DiskRowSet.KeepsRowFile
+		in.Spare = len(table.Columns) / 2
+	}
+	if ages.Now > s.Meta.Written {
+		in.Age = ages.Now.Time().Sub(s.Meta.Written.Time())
+	}
+	if ages.Rest > 0 && s.Meta.Written <= ages.Rest && len(in.Updated) == 0 && s.Deltas.Mem.Empty() {
 		in.Recompressible, in.Written = len(s.Meta.Recompressible(table)), s.Meta.Written
 	}
 	for _, f := range s.Deltas.Undo {
-		if stale(f, floor) {
+		if stale(f, ages.Floor) {
 			in.StaleUndos++
 			in.StaleBytes += f.Bytes()
 		}
 	}
-	if !slices.ContainsFunc(s.Meta.Births, func(b delta.Birth) bool { return b.TS > floor }) {
+	if !slices.ContainsFunc(s.Meta.Births, func(b delta.Birth) bool { return b.TS > ages.Floor }) {
 		in.StaleBirths = len(s.Meta.Births)
 	}
 	return in
+}
+
+// changeBytes is the size of a change in a file besides its cells, about.
+const changeBytes = 8
+
+// updatedColumns returns the columns that the redos of a rowset change. It divides the bytes of the
+// redos among them by the numbers of changes, each of which has the size of a cell in the column's
+// file and changeBytes.
+func updatedColumns(s *rowset.State, table *schema.Schema,
+	lengths func(dst []int64, ids ...block.ID) []int64) (list []compaction.UpdatedColumn) {
+	updates := map[schema.ColumnID]int64{}
+	sum, total := 0.0, sizeOf(s.Deltas.Redo)
+	for _, f := range s.Deltas.Redo {
+		stats := f.Stats()
+		sum += changeBytes * float64(stats.Deletes)
+		for _, c := range stats.Columns {
+			updates[c.ID] += c.Updates
+		}
+	}
+	if len(updates) == 0 {
+		return nil
+	}
+	sizes := make(map[schema.ColumnID]int64, len(updates))
+	for _, c := range s.Meta.Columns {
+		if updates[c.ID] > 0 {
+			sizes[c.ID] = max(0, lengths(nil, c.Block)[0])
+		}
+	}
+	redo := func(id schema.ColumnID) float64 {
+		return float64(updates[id]) * (changeBytes + float64(sizes[id])/float64(s.Meta.Rows))
+	}
+	ids := slices.Sorted(maps.Keys(updates))
+	for _, id := range ids {
+		sum += redo(id)
+	}
+	for _, id := range ids {
+		c := compaction.UpdatedColumn{Bytes: sizes[id], Redo: int64(redo(id) / sum * float64(total))}
+		if i := table.IndexID(id); i >= 0 {
+			c.Name = table.Columns[i].Name
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
 // stale reports whether no read at floor or later needs an undo file: an undo at ts leads to the

@@ -155,7 +155,8 @@ type tableWork struct {
 	plan    tablet.MergePlan
 	seen    uint64 // version of the table of which deltas are
 	deltas  []compaction.DeltaChoice
-	gone    int // rowsets that history no longer contained at that time
+	idleAt  time.Time // when more will be due, unless the table changes; 0 = never
+	gone    int       // rowsets that history no longer contained at that time
 
 	damaged map[uint64]bool             // rowsets in which a rewrite has found damage
 	futile  map[maintenance.Kind]uint64 // version of the table that an operation other than a flush has left as it was

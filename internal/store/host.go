@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/record"
@@ -15,6 +16,8 @@ import (
 type host struct{ *Store }
 
 func (h host) NewCreation() *blockmanager.Creation { return h.Blocks.NewCreation() }
+
+func (h host) BlockBytes(dst []int64, ids ...block.ID) []int64 { return h.Blocks.Lengths(dst, ids...) }
 
 func (h host) Wait(ctx context.Context, at lsn.LSN) error { return h.Writer.Wait(ctx, at) }
 

@@ -99,12 +99,17 @@ func (b *Background) of(t *Table) *tableWork {
 func (b *Background) listTable(t *Table, now time.Time) []operation {
 	w, version := b.of(t), t.Version()
 	ops := b.listFlushes(t, w, now)
-	if w.seen != version {
+	if w.seen != version || !w.idleAt.IsZero() && !now.Before(w.idleAt) {
 		infos, err := t.Deltas(w.isDamaged)
 		if err != nil {
 			return nil // the table was dropped or the store closed
 		}
-		w.deltas, w.seen = compaction.PickDeltas(infos), version
+		var idle time.Duration
+		w.deltas, idle = compaction.PickDeltas(infos)
+		w.seen, w.idleAt = version, time.Time{}
+		if idle > 0 {
+			w.idleAt = now.Add(idle)
+		}
 	}
 	for _, c := range w.deltas {
 		ops = append(ops, operation{deltas: c,

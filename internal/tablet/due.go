@@ -79,17 +79,17 @@ func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo
 		return nil, err
 	}
 	defer st.release()
-	floor := t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
-	rest := mvcc.Min
-	if now := t.opts.Store.Now(); now > 0 && t.opts.RecompressAfter >= 0 {
-		rest = mvcc.FromTime(now.Time().Add(-t.opts.RecompressAfter))
+	row := t.Metadata()
+	ages := rewrite.Ages{Floor: t.opts.Store.HistoryFloor(t, row.HistorySec), Now: t.opts.Store.Now()}
+	if ages.Now > 0 && t.opts.RecompressAfter >= 0 {
+		ages.Rest = mvcc.FromTime(ages.Now.Time().Add(-t.opts.RecompressAfter))
 	}
 	owned := t.claims.compactedIDs()
 	for _, d := range st.tree.Sets {
 		s := d.State()
 		if !owned[s.Meta.ID] && (skip == nil || !skip(s.Meta.ID)) {
-			info := rewrite.DescribeDeltas(s, d.Schema, floor, rest)
-			info.Gone = info.Gone || st.schema.allExpired(d, floor)
+			info := rewrite.DescribeDeltas(s, d.Schema, ages, row.RowFile, t.opts.Store.BlockBytes)
+			info.Gone = info.Gone || st.schema.allExpired(d, ages.Floor)
 			infos = append(infos, info)
 		}
 	}

@@ -194,6 +194,8 @@ func (w *testStore) Append(rec *record.Writer, _ uint32) (ts mvcc.Timestamp, lsn
 	return timestampOf(w.lsn), w.lsn, func() { w.unpublished-- }, nil
 }
 
+func (w *testStore) BlockBytes(dst []int64, ids ...block.ID) []int64 { return w.m.Lengths(dst, ids...) }
+
 // NewCreation returns a creation that has ended, so no block can be written, if noBlocks is set.
 func (w *testStore) NewCreation() *blockmanager.Creation {
 	c := w.m.NewCreation()

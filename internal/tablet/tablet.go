@@ -65,6 +65,9 @@ type Store interface {
 	CommitMeta(c MetaCommit) error
 	// NewCreation returns a new set of blocks.
 	NewCreation() *blockmanager.Creation
+	// BlockBytes appends the sizes of committed blocks, in bytes, to dst: −1 for a block that does
+	// not exist. It reads no file.
+	BlockBytes(dst []int64, ids ...block.ID) []int64
 	// HistoryFloor returns the earliest timestamp at which t may still be read: by a retention in
 	// seconds (−1 = forever), by the snapshots that pin history, and by the floor in t's metadata.
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
