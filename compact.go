@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/fault"
 )
 
 // CompactionResult describes a flush or compaction of a table.
@@ -23,6 +24,29 @@ func (t *Table) Flush(ctx context.Context) error {
 // FlushResult is like Flush but also describes the flush.
 func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "flush", t.tab.Flush)
+}
+
+// FlushTables is Flush for several tables, for all of a store with s.Tables(). Small tables share
+// files and metadata commits, so thousands take a fraction of the time of as many calls of Flush.
+// Each table is flushed completely or not at all, and keeps its rows in memory in the latter case. A
+// table that was dropped is no error. Errors: as for Flush, after which some tables may have been
+// flushed.
+func (s *Store) FlushTables(ctx context.Context, tables ...*Table) error {
+	if err := s.enterWriting(); err != nil {
+		return err
+	}
+	defer s.leave()
+	err := ctx.Err()
+	for _, t := range tables {
+		if t.store != s {
+			err = fmt.Errorf("table %q belongs to another store: %w", t.tab.Name(), fault.ErrNoTable)
+		}
+	}
+	if err == nil {
+		_, err = s.core.Writer.FlushAll(ctx, tablets(tables))
+		s.core.Background.Poke()
+	}
+	return callErr("flush tables", err)
 }
 
 // Compact flushes the table, then merges rowsets until none overlap and all changes that can be

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -68,27 +69,60 @@ func RowFile(f schema.RowFile) TableOption {
 // Errors: ErrExists; ErrSchema, for a bad name too; ErrReadOnly; ErrNoSpace; ErrPoisoned;
 // ErrClosed.
 func (s *Store) CreateTable(name string, columns *schema.Schema, opts ...TableOption) (*Table, error) {
+	tables, err := s.CreateTables(NewTable{name, columns, opts})
+	if err != nil {
+		return nil, err
+	}
+	return tables[0], nil
+}
+
+// NewTable is an argument of CreateTables: the arguments of CreateTable for one table.
+type NewTable struct {
+	Name    string
+	Columns *schema.Schema
+	Options []TableOption
+}
+
+// CreateTables creates empty tables, durably: all or none. It makes one metadata commit, so that
+// thousands of tables take little longer than one. The result has the tables in the order of the
+// arguments. Errors: as for CreateTable; ErrExists also for two tables with one name. The text names
+// the first table that cannot be created.
+func (s *Store) CreateTables(tables ...NewTable) ([]*Table, error) {
 	if err := s.enterWriting(); err != nil {
 		return nil, err
 	}
 	defer s.leave()
-	t, err := s.createTable(name, columns, opts)
-	if err != nil {
-		return nil, fmt.Errorf("oribi: create table %q: %w", name, err)
+	rows, names := make([]*meta.Table, len(tables)), make(map[string]bool, len(tables))
+	for i, n := range tables {
+		row, err := s.newTable(n.Name, n.Columns, (*schema.Schema).Created, n.Options)
+		if err == nil && names[n.Name] {
+			err = fault.ErrExists
+		}
+		if err != nil {
+			return nil, fmt.Errorf("oribi: create table %q: %w", n.Name, err)
+		}
+		rows[i], names[n.Name] = row, true
 	}
-	return t, nil
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	handles, err := s.core.Writer.Create(rows)
+	if err != nil {
+		return nil, fmt.Errorf("oribi: create %s: %w", tablesText(len(rows), rows[0].Name), err)
+	}
+	created := make([]*Table, len(handles))
+	for i, t := range handles {
+		created[i] = t.(*Table)
+	}
+	return created, nil
 }
 
-func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOption) (t *Table, err error) {
-	row, err := s.newTable(name, columns, (*schema.Schema).Created, opts)
-	if err != nil {
-		return nil, err
+// tablesText returns the name of a single table, or how many tables there are.
+func tablesText(n int, first string) string {
+	if n == 1 {
+		return fmt.Sprintf("table %q", first)
 	}
-	face, err := s.core.Writer.Create(row)
-	if err != nil {
-		return nil, err
-	}
-	return face.(*Table), nil
+	return fmt.Sprintf("%d tables", n)
 }
 
 // newTable returns the metadata row of a new table, without its number and its flushed LSN. It
@@ -178,21 +212,33 @@ func (s *Store) Tables() []*Table { return s.sortedTables() }
 // DropTable removes a table with all its rows and versions, durably. It reclaims their space,
 // except what running scans still read: these continue to their end. Write batches with operations
 // on the table fail. Errors: ErrNoTable; ErrReadOnly; ErrPoisoned; ErrClosed.
-func (s *Store) DropTable(name string) error {
+func (s *Store) DropTable(name string) error { return s.DropTables(name) }
+
+// DropTables is like DropTable for several tables: it drops all or none, in one metadata commit.
+// Errors: as for DropTable; ErrNoTable also for a name that is given twice. The text names the first
+// table that cannot be dropped.
+func (s *Store) DropTables(names ...string) error {
 	if err := s.enterWriting(); err != nil {
 		return err
 	}
 	defer s.leave()
-	t, ok := s.core.Face(name).(*Table)
-	if !ok {
-		return callErr(fmt.Sprintf("drop table %q", name), s.noTable(name))
+	tables, known := make([]*tablet.Tablet, len(names)), make(map[string]bool, len(names))
+	for i, name := range names {
+		t, ok := s.core.Face(name).(*Table)
+		if !ok || known[name] {
+			return callErr(fmt.Sprintf("drop table %q", name), s.noTable(name))
+		}
+		tables[i], known[name] = t.tab, true
 	}
-	if err := s.core.ClaimReserve(); err != nil {
-		return callErr(fmt.Sprintf("drop table %q", name), err)
+	if len(tables) == 0 {
+		return nil
 	}
-	err := s.core.Writer.Drop(t.tab)
+	err := s.core.ClaimReserve()
+	if err == nil {
+		err = s.core.Writer.Drop(tables)
+	}
 	if err != nil {
-		return fmt.Errorf("oribi: drop table %q: %w", name, err)
+		return callErr("drop "+tablesText(len(names), names[0]), err)
 	}
 	s.core.Reclaim(context.Background())
 	return nil

@@ -29,6 +29,7 @@ type Creation struct {
 	dirty    map[*container]struct{} // acquired containers that were written to since the last Sync
 	open     map[*sink]struct{}
 	blocks   []*liveBlock
+	bytes    int64 // total length of blocks
 }
 
 // BlockInfo describes a finished block.
@@ -84,6 +85,7 @@ func (c *Creation) Finish(b block.Sink) error {
 // add adds a finished block and frees its container. The caller holds mu.
 func (c *Creation) add(b *liveBlock) {
 	c.blocks = append(c.blocks, b)
+	c.bytes += b.length
 	b.in.end = b.off + alignUp(b.length, c.m.state.format.blockSize)
 	if b.in.end < c.m.o.ContainerBytes {
 		c.free = append(c.free, b.in)
@@ -191,6 +193,13 @@ func (c *Creation) Blocks() []BlockInfo {
 		infos[i] = b.info()
 	}
 	return infos
+}
+
+// Bytes returns the total length of the finished blocks.
+func (c *Creation) Bytes() (n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes
 }
 
 // Abort drops all blocks; only their IDs stay used. After a commit, and when called again, it does

@@ -208,7 +208,7 @@ var fileFloors = map[string][]string{
 		"commits options pins",
 		"core",
 		"event recovery stats writer",
-		"follower memory",
+		"follower jointflush memory",
 		"background",
 		"operations store",
 		"host image info refresh scheduler space stall usage verification",

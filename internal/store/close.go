@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/lsn"
 )
@@ -53,24 +52,22 @@ func (s *Store) Close() error {
 }
 
 // flush flushes the tables whose replay would take longer than their flush, and the smaller ones too
-// if that takes no longer than the replay of the whole log, which they would keep. A program with
-// thousands of small tables would wait for minutes otherwise.
+// if that takes no longer than the replay of the whole log, which they would keep.
 func (s *Store) flush(ctx context.Context, log int64) error {
-	tables := s.Tablets()
-	small := map[*tablet.Tablet]bool{}
-	for _, t := range tables {
-		if rows, deltas := t.MemBytes(); rows+deltas < leastFlush && t.FirstLSN() != lsn.Max {
-			small[t] = true
+	var large, small []*tablet.Tablet
+	for _, t := range s.Tablets() {
+		rows, deltas := t.MemBytes()
+		switch {
+		case t.FirstLSN() == lsn.Max:
+		case rows+deltas < leastFlush:
+			small = append(small, t)
+		default:
+			large = append(large, t)
 		}
 	}
-	keep := time.Duration(len(small))*flushTime > time.Duration(log)*time.Second/replayed
-	for _, t := range tables {
-		if keep && small[t] {
-			continue
-		}
-		if _, err := t.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNoTable) {
-			return err
-		}
+	if time.Duration(len(small))*flushTime <= time.Duration(log)*time.Second/replayed {
+		large = append(large, small...)
 	}
-	return nil
+	_, err := s.Writer.FlushAll(ctx, large)
+	return err
 }

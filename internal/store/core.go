@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"errors"
-	"sort"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -50,6 +52,7 @@ type Core struct {
 
 	tablesMu sync.RWMutex
 	tables   map[string]*Table // by name
+	ordered  []*Table          // the tables, ordered by name; nil after a change, until sorted is called
 }
 
 // readsShare: 1/readsShare of the memory limit is for blocks that are being read, before they are
@@ -101,15 +104,28 @@ func (c *Core) Faces() []any {
 	return out
 }
 
+// sorted returns all tables, ordered by name. The caller must not modify the slice.
 func (c *Core) sorted() []*Table {
 	c.tablesMu.RLock()
-	defer c.tablesMu.RUnlock()
-	out := make([]*Table, 0, len(c.tables))
-	for _, t := range c.tables {
-		out = append(out, t)
+	out := c.ordered
+	c.tablesMu.RUnlock()
+	if out != nil {
+		return out
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name() < out[j].Name() })
-	return out
+	c.tablesMu.Lock()
+	defer c.tablesMu.Unlock()
+	c.ordered = slices.SortedFunc(maps.Values(c.tables), func(a, b *Table) int {
+		return strings.Compare(a.Name(), b.Name())
+	})
+	return c.ordered
+}
+
+// changeTables calls change, which changes the names of tables or which tables there are.
+func (c *Core) changeTables(change func()) {
+	c.tablesMu.Lock()
+	defer c.tablesMu.Unlock()
+	change()
+	c.ordered = nil
 }
 
 // Face returns the handle of the table with a name, nil if no table has the name.

@@ -417,9 +417,11 @@ func (f *Follower) tailBefore(lsn lsn.LSN) *wal.Tail {
 
 // install makes the tables those of next, by name.
 func (f *Follower) install(next map[string]*nextState) {
+	f.core.changeTables(func() { f.replaceTables(next) })
+}
+
+func (f *Follower) replaceTables(next map[string]*nextState) {
 	c := f.core
-	c.tablesMu.Lock()
-	defer c.tablesMu.Unlock()
 	left := map[*Table]bool{}
 	for _, t := range c.tables {
 		left[t] = true

@@ -44,11 +44,11 @@ func (h host) Now() mvcc.Timestamp { return h.PhysicalTime() }
 
 func (h host) Event(e compaction.Event) { h.event(e) }
 
-// CommitMeta adds to the edit what every metadata commit contains, commits it, installs it in
+// CommitMeta adds to the edits what every metadata commit contains, commits them, installs them in
 // memory, and removes the log segments that the confirmed metadata does not need.
-func (h host) CommitMeta(m tablet.MetaCommit) error {
+func (h host) CommitMeta(tables ...tablet.MetaCommit) error {
 	w := h.Writer
-	if err := w.commitMeta(&m); err != nil {
+	if err := w.commitMeta(tables); err != nil {
 		return err
 	}
 	failed := ErrPanic
@@ -57,8 +57,10 @@ func (h host) CommitMeta(m tablet.MetaCommit) error {
 			w.Poison(failed)
 		}
 	}()
-	if failed = m.Install(); failed != nil {
-		return failed
+	for i := range tables {
+		if failed = tables[i].Install(); failed != nil {
+			return failed
+		}
 	}
 	return w.ReleaseLog()
 }

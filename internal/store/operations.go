@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -77,8 +76,12 @@ func (b *Background) forgetDropped(current []*Table) {
 	if len(b.tables) <= len(current) {
 		return // those created since the last call are not known yet
 	}
+	known := make(map[uint32]bool, len(current))
+	for _, t := range current {
+		known[t.Number] = true
+	}
 	for number := range b.tables {
-		if !slices.ContainsFunc(current, func(t *Table) bool { return t.Number == number }) {
+		if !known[number] {
 			delete(b.tables, number)
 			b.backoff.Forget(number)
 		}

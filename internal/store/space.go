@@ -44,10 +44,8 @@ func (s *Store) MakeSpace(ctx context.Context, bytes int64, deletesOnly bool) er
 		return nil
 	}
 	// A flush takes less space in files than in the log, which is trimmed afterwards.
-	for _, t := range s.Tablets() {
-		if _, err := t.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNoTable) && !isNoSpace(err) {
-			return err
-		}
+	if _, err := s.Writer.FlushAll(ctx, s.Tablets()); err != nil && !isNoSpace(err) {
+		return err
 	}
 	if err := s.Writer.Exclusive(s.Writer.TrimLog); err != nil {
 		return err

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -59,11 +62,11 @@ func (w *Writer) ReleaseLog() error {
 }
 
 // logNeeds returns an LSN that no operation is below which a table has in memory and not in files,
-// apart from one table, and no batch that is not published.
-func (w *Writer) logNeeds(except *tablet.Tablet) lsn.LSN {
+// apart from some tables, and no batch that is not published.
+func (w *Writer) logNeeds(except map[*tablet.Tablet]bool) lsn.LSN {
 	start := w.FirstUnpublished()
 	for _, t := range w.core.sorted() {
-		if t.Tablet != except {
+		if !except[t.Tablet] {
 			start = min(start, t.FirstLSN())
 		}
 	}
@@ -178,75 +181,107 @@ func (w *Writer) KeepEnds() error {
 // the metadata commit with the row, and the table's rowsets. Errors: ErrExists; the errors of a
 // metadata commit.
 func (w *Writer) Add(row *meta.Table, edit func() (blockmanager.Edit, []*rowset.Metadata)) (any, error) {
+	handles, err := w.add([]*meta.Table{row}, func() (blockmanager.Edit, [][]*rowset.Metadata) {
+		commit, sets := edit()
+		return commit, [][]*rowset.Metadata{sets}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return handles[0], nil
+}
+
+// add is Add for several tables in one metadata commit: all or none. edit returns the rowsets of each
+// row.
+func (w *Writer) add(rows []*meta.Table, edit func() (blockmanager.Edit, [][]*rowset.Metadata)) ([]any, error) {
 	c := w.core
 	c.metaMu.Lock()
 	defer c.metaMu.Unlock()
-	if c.Face(row.Name) != nil {
-		return nil, fault.ErrExists
-	}
 	stored := c.stored
-	row.Number = stored.NextTable
-	stored.NextTable++
+	for _, row := range rows {
+		if c.Face(row.Name) != nil {
+			return nil, fmt.Errorf("table %q: %w", row.Name, fault.ErrExists)
+		}
+		row.Number = stored.NextTable
+		stored.NextTable++
+	}
 	stored.ClockHigh = max(stored.ClockHigh, w.Visible())
 	commit, sets := edit()
 	if err := w.commitStored(commit, stored); err != nil {
 		return nil, err
 	}
-	tab, err := tablet.Open(c.TabletOptions(), row, sets)
-	if err != nil { // memory does not show what the metadata says
-		w.Poison(err)
-		return nil, err
+	made, handles := make([]*Table, len(rows)), make([]any, len(rows))
+	for i, row := range rows {
+		tab, err := tablet.Open(c.TabletOptions(), row, sets[i])
+		if err != nil { // memory does not show what the metadata says
+			w.Poison(err)
+			return nil, err
+		}
+		made[i] = c.newTable(tab)
+		handles[i] = made[i].face
 	}
-	t := c.newTable(tab)
-	c.tablesMu.Lock()
-	c.tables[row.Name] = t
-	c.tablesMu.Unlock()
-	return t.face, nil
+	c.changeTables(func() {
+		for i, row := range rows {
+			c.tables[row.Name] = made[i]
+		}
+	})
+	return handles, nil
 }
 
-// Create adds an empty table, durably, and returns its handle. Errors: the errors of Wait and Add.
-func (w *Writer) Create(row *meta.Table) (any, error) {
-	// The metadata row of the new table gets the log's last LSN as its flushed LSN, so the log must
+// Create adds empty tables, durably, and returns their handles: all or none. Their names differ.
+// Errors: the errors of Wait; ErrExists; the errors of a metadata commit.
+func (w *Writer) Create(rows []*meta.Table) ([]any, error) {
+	// The metadata row of a new table gets the log's last LSN as its flushed LSN, so the log must
 	// be durable up to there first. Otherwise a power failure could remove the end of the log,
 	// later batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu
 	// is acquired afterwards: a goroutine that holds it never waits for write batches.
-	row.FlushedLSN = w.LastLSN()
-	if err := w.Wait(context.Background(), row.FlushedLSN); err != nil {
+	flushed := w.LastLSN()
+	if err := w.Wait(context.Background(), flushed); err != nil {
 		return nil, err
 	}
-	return w.Add(row, func() (blockmanager.Edit, []*rowset.Metadata) {
-		return blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{{Key: meta.TableKey(row.Number),
-			Value: row.Encode()}}}, nil
+	return w.add(rows, func() (blockmanager.Edit, [][]*rowset.Metadata) {
+		edit := blockmanager.Edit{Confirm: true}
+		for _, row := range rows {
+			row.FlushedLSN = flushed
+			edit.Put = append(edit.Put, blockmanager.Row{Key: meta.TableKey(row.Number), Value: row.Encode()})
+		}
+		return edit, make([][]*rowset.Metadata, len(rows))
 	})
 }
 
-// Drop removes a table with all its rows and versions, durably. Errors: ErrNoTable; the errors of a
-// metadata commit.
-func (w *Writer) Drop(t *tablet.Tablet) error {
-	return t.Drop(func(sets []*rowset.Metadata) error {
+// Drop removes tables with all their rows and versions, durably: all or none. It changes the order of
+// tables, which differ. Errors: ErrNoTable, which names a table; the errors of a metadata commit.
+func (w *Writer) Drop(tables []*tablet.Tablet) error {
+	slices.SortFunc(tables, byNumber)
+	return tablet.Drop(tables, func() error {
 		c := w.core
 		c.metaMu.Lock()
 		defer c.metaMu.Unlock()
-		var edit blockmanager.Edit
-		for _, m := range sets {
-			edit.Dead = m.Blocks(edit.Dead)
-			edit.Delete = append(edit.Delete, meta.RowSetKey(t.Number, m.ID))
+		edit := blockmanager.Edit{Confirm: true}
+		for _, t := range tables {
+			for _, m := range t.RowSetMetadata() {
+				edit.Dead = m.Blocks(edit.Dead)
+				edit.Delete = append(edit.Delete, meta.RowSetKey(t.Number, m.ID))
+			}
+			edit.Delete = append(edit.Delete, meta.TableKey(t.Number))
 		}
-		edit.Delete = append(edit.Delete, meta.TableKey(t.Number))
-		edit.Confirm = true
-		// The table may have been what shows that an ingest in the log was committed, see
+		// A table may have been what shows that an ingest in the log was committed, see
 		// logCheck.decided.
 		stored := c.stored
 		stored.ClockHigh = max(stored.ClockHigh, w.Visible())
 		if err := w.commitStored(edit, stored); err != nil {
 			return err
 		}
-		c.tablesMu.Lock()
-		delete(c.tables, t.Name()) // a rename may have come before the drop
-		c.tablesMu.Unlock()
+		c.changeTables(func() {
+			for _, t := range tables {
+				delete(c.tables, t.Name()) // a rename may have come before the drop
+			}
+		})
 		return nil
 	})
 }
+
+func byNumber(a, b *tablet.Tablet) int { return cmp.Compare(a.Number, b.Number) }
 
 // Rename renames a table, durably. Errors: ErrExists; ErrNoTable; ctx.Err(); the errors of a metadata
 // commit.
@@ -270,11 +305,11 @@ func (w *Writer) Rename(ctx context.Context, t *tablet.Tablet, name string) erro
 		if err := w.commitStored(edit, c.stored); err != nil {
 			return err
 		}
-		c.tablesMu.Lock()
-		defer c.tablesMu.Unlock()
-		c.tables[row.Name] = c.tables[old]
-		delete(c.tables, old)
-		install()
+		c.changeTables(func() {
+			c.tables[row.Name] = c.tables[old]
+			delete(c.tables, old)
+			install()
+		})
 		return nil
 	})
 }
@@ -299,28 +334,52 @@ func (w *Writer) Capture(capture func() error) (newest mvcc.Timestamp, last lsn.
 // LSN, then the lowest LSN in the memory stores. An operation that is not in a store when
 // commitMeta asks it was not applied, so not published, so its LSN is not below the first
 // unpublished one. A table whose last commit is not installed yet has all stores from before it.
-func (w *Writer) commitMeta(m *tablet.MetaCommit) error {
+func (w *Writer) commitMeta(tables []tablet.MetaCommit) error {
 	c := w.core
 	c.metaMu.Lock()
 	defer c.metaMu.Unlock()
-	start := min(w.logNeeds(m.Table), m.First())
+	own := make(map[*tablet.Tablet]bool, len(tables))
+	for i := range tables {
+		own[tables[i].Table] = true
+	}
+	start := w.logNeeds(own)
+	for i := range tables {
+		start = min(start, tables[i].First())
+	}
 	// The log has to reach up to log_start: LSNs below it that a power cut took would be given
 	// again, to batches that replay passes over.
 	if err := w.Log.Sync(start - 1); err != nil {
 		w.Poison(err)
 		return err
 	}
-	edit := m.Edit()
-	edit.LogStart = start
+	edit := blockmanager.Edit{LogStart: start}
+	for i := range tables {
+		join(&edit, tables[i].Edit())
+	}
 	row := c.stored
 	row.ClockHigh = max(row.ClockHigh, w.Visible())
 	row.LogEnd = max(row.LogEnd, w.Log.Durable())
 	if err := w.commitStored(edit, row); err != nil {
 		return err
 	}
-	w.Gate.Committed(m.Table.Number)
-	m.Committed()
+	for i := range tables {
+		w.Gate.Committed(tables[i].Table.Number)
+		tables[i].Committed()
+	}
 	return nil
+}
+
+// join adds the edit of a table to an edit.
+func join(edit *blockmanager.Edit, e blockmanager.Edit) {
+	for _, c := range e.Created {
+		if !slices.Contains(edit.Created, c) { // several tables may share one
+			edit.Created = append(edit.Created, c)
+		}
+	}
+	edit.Dead = append(edit.Dead, e.Dead...)
+	edit.Delete = append(edit.Delete, e.Delete...)
+	edit.Put = append(edit.Put, e.Put...)
+	edit.Confirm = edit.Confirm || e.Confirm
 }
 
 // Wait syncs the log up to at and waits until all of it is published.

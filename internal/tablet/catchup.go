@@ -41,6 +41,7 @@ type catchUp struct {
 	j         *job
 	logs      []changeLog
 	added     map[uint64]*Added // by rowset ID
+	st        *tabletState      // the table's state before the commit; nil until metaCommit
 	files     *rowset.Tree      // the added rowsets, opened to look up keys; nil = not open
 	positions int64             // of rows in added rowsets, remembered by logs; bounds their memory
 }
@@ -61,17 +62,24 @@ func (j *job) finish(ctx context.Context) error {
 	if err := j.creation.Sync(); err != nil {
 		return err
 	}
-	c := catchUp{j: j, added: map[uint64]*Added{}}
-	c.addLogs()
+	j.countWritten()
+	c := newCatchUp(j)
 	defer c.close()
-	err := c.rounds(ctx.Err)
+	commit, err := c.metaCommit(ctx)
 	if err == nil {
-		err = c.commit()
+		err = j.t.opts.Store.CommitMeta(commit)
 	}
 	if err != nil {
 		return fmt.Errorf("table %q: %w", j.t.Name(), err)
 	}
 	return nil
+}
+
+// newCatchUp returns the catch-up of a job whose files are written. The caller calls close.
+func newCatchUp(j *job) *catchUp {
+	c := &catchUp{j: j, added: map[uint64]*Added{}}
+	c.addLogs()
+	return c
 }
 
 // rounds catches up until few changes are left, or until a round had no fewer than the one before:
@@ -94,21 +102,23 @@ func (c *catchUp) rounds(proceed func() error) error {
 	}
 }
 
-// commit commits the edit. The log is kept from the first change on that is in a store of the edit,
-// or that is not caught up yet: after a kill, replay applies both to the new files.
-func (c *catchUp) commit() error {
+// metaCommit catches up and returns the job's part in a metadata commit. The log is kept from the
+// first change on that is in a store of the edit, or that is not caught up yet: after a kill, replay
+// applies both to the new files.
+func (c *catchUp) metaCommit(ctx context.Context) (m MetaCommit, err error) {
+	if err := c.rounds(ctx.Err); err != nil {
+		return m, err
+	}
 	j := c.j
 	applied := j.t.applied()
-	st, err := j.t.acquire()
-	if err != nil {
-		return err
+	if c.st, err = j.t.acquire(); err != nil {
+		return m, err
 	}
-	defer st.release()
 	if _, err := c.round(); err != nil { // now all changes up to applied are caught up
-		return err
+		return m, err
 	}
-	first := func() lsn.LSN { return min(j.edit.firstLSN(st), applied+1) }
-	return j.commitMeta(first, c.publish)
+	first := func() lsn.LSN { return min(j.edit.firstLSN(c.st), applied+1) }
+	return j.metaCommit(first, c.publish), nil
 }
 
 // publish replaces the table's state after the metadata commit. It catches up what was changed in
@@ -291,6 +301,9 @@ func (c *catchUp) open() (err error) {
 }
 
 func (c *catchUp) close() {
+	if c.st != nil {
+		c.st.release()
+	}
 	closeUncommitted(c.files)
 	c.growPositions(-c.positions)
 }

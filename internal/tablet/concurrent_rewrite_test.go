@@ -370,7 +370,7 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 	}
 	t.Run("drop", func(t *testing.T) {
 		w := start(t)
-		must.Do(t, w.tab.Drop(w.dropRows))
+		must.Do(t, w.drop(w.dropRows))
 		must.Equal(t, w.memory, 0, "bytes are not released")
 	})
 	t.Run("close", func(t *testing.T) {

@@ -96,13 +96,7 @@ func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res compaction
 	if err := j.freeze(ctx, func() { take(j) }); err != nil {
 		return res, left, err
 	}
-	switch e := &j.edit; {
-	case e.Frozen != nil:
-		e.Kind, e.Why = compaction.Flush, "the MemRowSet is flushed"
-		e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
-	case len(e.Replaced) > 0:
-		e.Kind, e.Why = compaction.DeltaFlush, "the delta mem stores are flushed"
-	default:
+	if !j.flushes() {
 		return res, left, j.awaitLog()
 	}
 	j.announce()
@@ -116,6 +110,22 @@ func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res compaction
 		res.BytesWritten = j.edit.BytesWritten
 	}
 	return res, left, err
+}
+
+// flushes reports whether the job has taken memory stores that are not empty. If so, it describes the
+// edit as a flush.
+func (j *job) flushes() bool {
+	t, e := j.t, &j.edit
+	switch {
+	case e.Frozen != nil:
+		e.Kind, e.Why = compaction.Flush, "the MemRowSet is flushed"
+		e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	case len(e.Replaced) > 0:
+		e.Kind, e.Why = compaction.DeltaFlush, "the delta mem stores are flushed"
+	default:
+		return false
+	}
+	return true
 }
 
 // takeMemory takes the MemRowSet and the delta mem stores. Writers are blocked.

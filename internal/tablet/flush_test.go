@@ -282,7 +282,8 @@ type concurrentTestStore struct {
 
 func (s *concurrentTestStore) LastLSN() lsn.LSN { return s.last.Load() }
 
-func (s *concurrentTestStore) CommitMeta(c MetaCommit) error {
+func (s *concurrentTestStore) CommitMeta(tables ...MetaCommit) error {
+	c := tables[0]
 	last := s.last.Load()
 	first := c.First()
 	edit := c.Edit()

@@ -217,8 +217,12 @@ func (j *job) startChangeLog(d *rowset.DiskRowSet) {
 // commit carries out the edit of a job that has blocked writers, in metadata and then in memory.
 // Writers are blocked until it has succeeded.
 func (j *job) commit() error {
-	err := j.commitMeta(func() lsn.LSN { return j.edit.firstLSN(j.st) }, j.install)
-	if err != nil {
+	if err := j.creation.Sync(); err != nil { // most jobs have synced their blocks with concurrent writers
+		return err
+	}
+	j.countWritten()
+	first := func() lsn.LSN { return j.edit.firstLSN(j.st) }
+	if err := j.t.opts.Store.CommitMeta(j.metaCommit(first, j.install)); err != nil {
 		return err
 	}
 	j.unblockWriters()
@@ -226,18 +230,19 @@ func (j *job) commit() error {
 	return nil
 }
 
-// commitMeta carries out the edit in metadata and calls install, which does so in memory.
-func (j *job) commitMeta(first func() lsn.LSN, install func() error) error {
+// countWritten sets the number of bytes that the job has written to new files.
+func (j *job) countWritten() {
+	j.edit.BytesWritten = 0
+	for _, c := range j.edit.Created {
+		j.edit.BytesWritten += c.Bytes()
+	}
+}
+
+// metaCommit returns the job's part in a metadata commit: the edit, and install, which carries it
+// out in memory. All blocks are synced.
+func (j *job) metaCommit(first func() lsn.LSN, install func() error) MetaCommit {
 	t, e := j.t, &j.edit
-	if err := j.creation.Sync(); err != nil { // most jobs have synced their blocks with concurrent writers
-		return err
-	}
 	e.stamp(t.opts.Store.Now())
-	for _, c := range e.Created {
-		for _, info := range c.Blocks() {
-			e.BytesWritten += info.Length
-		}
-	}
 	// Readers of earlier states may not have opened every file yet.
 	for _, d := range e.Removed {
 		d.OpenFiles()
@@ -246,7 +251,7 @@ func (j *job) commitMeta(first func() lsn.LSN, install func() error) error {
 		r.Set.OpenDropped(r.Row)
 	}
 	var row *meta.Table
-	return t.opts.Store.CommitMeta(MetaCommit{
+	return MetaCommit{
 		Table: t,
 		Edit: func() blockmanager.Edit {
 			row = e.tableRow(t.Metadata(), t.nextID.Load())
@@ -258,7 +263,7 @@ func (j *job) commitMeta(first func() lsn.LSN, install func() error) error {
 			t.metadata.Store(row)
 		},
 		Install: install,
-	})
+	}
 }
 
 // install replaces the table's state after the metadata commit, with writers blocked. An error

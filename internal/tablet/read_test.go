@@ -168,9 +168,7 @@ func TestScanKeepsItsState(t *testing.T) {
 	for name, upset := range map[string]func(w *testStore) error{
 		"flush":   func(w *testStore) error { _, err := w.tab.Flush(t.Context()); return err },
 		"compact": func(w *testStore) error { _, err := w.tab.Compact(t.Context()); return err },
-		"drop": func(w *testStore) error {
-			return w.tab.Drop(func(sets []*rowset.Metadata) error { return w.dropRows(sets) })
-		},
+		"drop":    func(w *testStore) error { return w.drop(w.dropRows) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTestStore(t, testSchema)

@@ -232,7 +232,8 @@ func (w *testStore) Event(e compaction.Event) {
 	w.events = append(w.events, e)
 }
 
-func (w *testStore) CommitMeta(c MetaCommit) error {
+func (w *testStore) CommitMeta(tables ...MetaCommit) error {
+	c := tables[0]
 	once(&w.onCommit)
 	if w.commitErr != nil {
 		return w.commitErr
@@ -477,6 +478,10 @@ func outcome(kind OpKind, before, given string) (after string, cause error) {
 
 // noChange is a commit that changes only the epoch.
 var noChange = blockmanager.Edit{}
+
+func (w *testStore) drop(remove func(sets []*rowset.Metadata) error) error {
+	return Drop([]*Tablet{w.tab}, func() error { return remove(w.tab.RowSetMetadata()) })
+}
 
 // dropRows removes a table's rows from the metadata, as the store does for a drop.
 func (w *testStore) dropRows(sets []*rowset.Metadata) error {

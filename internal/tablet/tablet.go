@@ -60,9 +60,10 @@ type Store interface {
 	// becomes visible before publish has been called. The caller must call publish once, whether
 	// its commit succeeded or not.
 	Append(rec *record.Writer, table uint32) (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
-	// CommitMeta makes a metadata commit. After an error the commit has not taken effect, unless
-	// the store is poisoned, as it is if Install fails: then it may have.
-	CommitMeta(c MetaCommit) error
+	// CommitMeta makes one metadata commit of the edits of one or more tables. After an error the
+	// commit has not taken effect, unless the store is poisoned, as it is if an Install fails: then
+	// it may have.
+	CommitMeta(tables ...MetaCommit) error
 	// NewCreation returns a new set of blocks.
 	NewCreation() *blockmanager.Creation
 	// BlockBytes appends the sizes of committed blocks, in bytes, to dst: −1 for a block that does
@@ -83,7 +84,8 @@ type Store interface {
 	Event(compaction.Event)
 }
 
-// MetaCommit is a metadata commit of a table. Its functions are called in this order:
+// MetaCommit is the part of a table in a metadata commit. Its functions are called in this order,
+// each for all tables before the next one:
 type MetaCommit struct {
 	Table *Tablet
 	// First returns the lowest LSN that replay needs for the table after the edit; lsn.Max = none.
@@ -328,34 +330,6 @@ func (t *Tablet) Retired() bool {
 	return len(t.retired.states) > 0
 }
 
-// Drop blocks writers, calls remove to remove the rowsets from the metadata, and closes the table.
-func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
-	return t.exclusively(context.Background(), func() error { return t.drop(remove) })
-}
-
-func (t *Tablet) drop(remove func(sets []*rowset.Metadata) error) error {
-	t.gate.Lock()
-	defer t.gate.Unlock()
-	if t.dropped.Load() {
-		return fault.ErrNoTable
-	}
-	st, err := t.acquire()
-	if err != nil {
-		return err
-	}
-	defer st.release()
-	for _, d := range st.tree.Sets {
-		d.OpenFiles() // running scans still need them
-	}
-	if err := remove(t.RowSetMetadata()); err != nil {
-		return err
-	}
-	t.dropped.Store(true)
-	st.releaseStores()
-	t.Close()
-	return nil
-}
-
 // Rename changes the table's name. It calls commit with the new metadata row; commit commits the
 // row and then calls install, which makes the row current. Readers and writers continue: they
 // identify the table by its number, as the log does.
@@ -404,11 +378,13 @@ func (t *Tablet) FirstLSN() lsn.LSN {
 }
 
 func (st *tabletState) firstLSN() lsn.LSN {
-	deltas := make([]*delta.MemStore, len(st.tree.Sets))
-	for i, d := range st.tree.Sets {
-		deltas[i] = d.Tracker().Mem
+	first := firstLSN(st.mems, nil)
+	for _, d := range st.tree.Sets {
+		if m := d.Tracker().Mem; m != nil && m.FirstLSN() != 0 {
+			first = min(first, m.FirstLSN())
+		}
 	}
-	return firstLSN(st.mems, deltas)
+	return first
 }
 
 // firstLSN returns the lowest LSN of an operation in memory stores, or lsn.Max if they are empty. A

@@ -309,7 +309,7 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 	w.flush()
 	w.mustCommit(w.op(Insert, 6, 1, "x"))
 	failure := errors.New("injected failure")
-	must.Fail(t, w.tab.Drop(func([]*rowset.Metadata) error { return failure }), failure, "drop that failed")
+	must.Fail(t, w.drop(func([]*rowset.Metadata) error { return failure }), failure, "drop that failed")
 	w.checkFree()
 	if got := w.scan(latest, true); len(got) != 2 {
 		t.Errorf("after a drop that failed: %v", got)
@@ -319,14 +319,14 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 		calls += len(sets)
 		return nil
 	}
-	must.Do(t, w.tab.Drop(drop))
+	must.Do(t, w.drop(drop))
 	must.Equal(t, calls, 1, "rowsets")
 	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")}, w.tab.Schema(), false, 0)
 	_, flush := w.tab.Flush(t.Context())
 	_, compact := w.tab.Compact(t.Context())
 	_, get := get(w.tab, w.key(5), latest, nil, nil)
 	for name, err := range map[string]error{"prepare": prepare, "flush": flush, "compact": compact, "get": get,
-		"drop": w.tab.Drop(drop)} {
+		"drop": w.drop(drop)} {
 		must.Fail(t, err, fault.ErrNoTable, name)
 	}
 	w.checkFree()

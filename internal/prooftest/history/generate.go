@@ -43,7 +43,7 @@ func NewGenerator(o script.Settings) *Generator {
 	g.Weight = []Weighted{{script.Write, 500}, {script.Ingest, 25}, {script.UpdateWhere, 14}, {script.DeleteWhere, 8},
 		{script.DeleteRange, 7}, {script.Truncate, 4}, {script.Restore, 12}, {script.Get, 200}, {script.Find, 150},
 		{script.Count, 40}, {script.Many, 30}, {script.Begin, 40}, {script.Versions, 60}, {script.Diff, 60},
-		{script.Flush, 40}, {script.Merge, 20}, {script.Compact, 4},
+		{script.Flush, 40}, {script.FlushAll, 10}, {script.Merge, 20}, {script.Compact, 4},
 		{script.Deltas, 15}, {script.Minor, 10}, {script.Major, 20}, {script.Recompress, 8},
 		{script.UndoGC, 6}, {script.Maintain, 20},
 		{script.Check, 6}, {script.Hold, 2}, {script.Reopen, 4}, {script.ReadOnly, 2}, {script.Verify, 1},

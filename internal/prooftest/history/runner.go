@@ -290,6 +290,8 @@ func (r *Runner) step(st *script.Step) error {
 	case script.Flush, script.Compact, script.Merge, script.Deltas, script.Minor, script.Major,
 		script.Recompress, script.UndoGC:
 		return r.rewrite(st)
+	case script.FlushAll:
+		return r.flushAll()
 	case script.Tick:
 		if st.Time < 0 { // the store's clock may have seen how late it was
 			r.Wall.pass(mvcc.EndOf(r.Wall.time()))

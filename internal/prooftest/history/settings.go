@@ -8,8 +8,8 @@ import (
 func WriteHeavy() []Weighted {
 	return []Weighted{{script.Write, 40}, {script.Ingest, 4}, {script.UpdateWhere, 2}, {script.DeleteWhere, 1},
 		{script.DeleteRange, 1}, {script.Truncate, 1}, {script.Restore, 2}, {script.Begin, 6}, {script.Get, 4},
-		{script.Find, 5}, {script.Count, 1}, {script.Flush, 8}, {script.Merge, 4}, {script.Compact, 2},
-		{script.Deltas, 4}, {script.Minor, 2}, {script.Major, 3}, {script.Recompress, 2},
+		{script.Find, 5}, {script.Count, 1}, {script.Flush, 8}, {script.FlushAll, 4}, {script.Merge, 4},
+		{script.Compact, 2}, {script.Deltas, 4}, {script.Minor, 2}, {script.Major, 3}, {script.Recompress, 2},
 		{script.UndoGC, 1}, {script.Check, 1}, {script.Verify, 1}, {script.Reopen, 2}, {script.ReadOnly, 1},
 		{script.Kill, 2}, {script.Create, 1}, {script.Drop, 1}, {script.Alter, 3}, {script.Rename, 1}}
 }
@@ -68,7 +68,7 @@ func NewTrace(o script.Settings) *Generator {
 	g.tables, g.widest = 2, 5
 	g.Weight = []Weighted{{script.Write, 640}, {script.Ingest, 25}, {script.UpdateWhere, 16}, {script.DeleteWhere, 10},
 		{script.DeleteRange, 6}, {script.Truncate, 4}, {script.Restore, 14}, {script.Begin, 40}, {script.Flush, 70},
-		{script.Deltas, 70}, {script.Merge, 40}, {script.Compact, 10}, {script.Minor, 30}, {script.Major, 35},
+		{script.FlushAll, 40}, {script.Deltas, 70}, {script.Merge, 40}, {script.Compact, 10}, {script.Minor, 30}, {script.Major, 35},
 		{script.Recompress, 15}, {script.UndoGC, 10},
 		{script.Alter, 12}, {script.Rename, 8}, {script.Drop, 2}, {script.Reopen, 8}}
 	return g

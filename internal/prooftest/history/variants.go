@@ -82,8 +82,8 @@ func (v *Variant) Of(s *script.Script) *script.Script {
 			st = script.Step{Kind: script.Reopen}
 		case script.Create, script.Alter:
 			v.relay(&st)
-		case script.Flush, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major, script.Recompress,
-			script.UndoGC, script.Maintain:
+		case script.Flush, script.FlushAll, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major,
+			script.Recompress, script.UndoGC, script.Maintain:
 			if v.moves == never {
 				continue
 			}

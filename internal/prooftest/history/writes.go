@@ -252,6 +252,21 @@ func vectorsOf(s *schema.Schema, ops []script.Op) []*batch.Vector {
 	return columns
 }
 
+// flushAll flushes all tables together.
+func (r *Runner) flushAll() error {
+	before := len(r.Model.Commits)
+	r.Counts.Flushes++
+	if err := r.Store.FlushTables(r.ctx, r.Store.Tables()...); err != nil {
+		return err
+	}
+	r.State.Lock()
+	defer r.State.Unlock()
+	for _, t := range r.Model.Tables {
+		r.Model.Flushed(t, before)
+	}
+	return nil
+}
+
 // rewrite flushes, compacts or merges a table.
 func (r *Runner) rewrite(st *script.Step) error {
 	t, err := r.Store.Table(st.Table)

@@ -50,6 +50,7 @@ const (
 	Versions Kind = "history"  // read all versions of one row
 	Diff     Kind = "diff"     // read the rows that differ between two timestamps
 	Flush    Kind = "flush"    // flush the MemRowSet
+	FlushAll Kind = "flushall" // flush all tables together
 	Compact  Kind = "compact"  // merge all rowsets
 	Merge    Kind = "merge"    // merge some rowsets
 	Deltas   Kind = "deltas"   // flush the delta mem stores
