@@ -153,7 +153,7 @@ func SetCompression(column string, k schema.Compression) Alteration {
 }
 
 // SetBlockSize changes the size of the column's cblocks, in bytes, in files that are written from
-// now on. 0 means 256 KiB, or 32 KiB for byte strings that are not dictionary-encoded.
+// now on. 0 means 256 KiB, or 16 KiB for byte strings that are not dictionary-encoded.
 func SetBlockSize(column string, n int32) Alteration {
 	return setColumn(column, func(c *schema.Column) error { c.BlockBytes = n; return nil })
 }

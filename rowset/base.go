@@ -208,7 +208,7 @@ func (w *BaseWriter) RowFile() (id block.ID, bytes int64) {
 // stringBlockBytes is the default size of a cblock of byte strings, without codes. A read of one
 // row decodes the whole cblock: with 256 KiB, which suits everything else, ten strings of an
 // uncached row would cost 2.5 MiB. The LZ4 window is at most 64 KiB.
-const stringBlockBytes = 32 << 10
+const stringBlockBytes = 16 << 10
 
 // columnsBytes is about how many bytes one cblock of each column has at most.
 const columnsBytes = 16 << 20

@@ -61,7 +61,7 @@ type Column struct {
 	ReadDefault []byte
 	Encoding    Encoding
 	Compression Compression
-	// BlockBytes is the size of a data cblock before compression. 0 means 256 KiB, or 32 KiB for
+	// BlockBytes is the size of a data cblock before compression. 0 means 256 KiB, or 16 KiB for
 	// byte strings that are not dictionary-encoded.
 	BlockBytes int32
 	Precision  int // decimals: number of digits, 1 to 38
