@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/isolation"
 	"github.com/oribi-db/oribi/internal/prooftest/kill"
+	"github.com/oribi-db/oribi/internal/prooftest/large"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -112,6 +113,9 @@ func Proofs() []Proof {
 				c, err := followers.Slice(seed - 1)
 				return Result{Err: err, Tallies: followerTallies(&c)}
 			}},
+		{Name: "large", About: "Tables of 16 to 256 million rows on a real disk, loaded, scanned, read, updated, " +
+			"followed, and backed up. Each answer is compared with the formula that makes the rows.",
+			Seeds: uint64(len(large.Sizes)), Run: largeOne},
 		{Name: "kill", About: "The real command killed repeatedly, at random times and at chosen system calls. No " +
 			"acknowledged batch may be lost.", Run: killOne},
 	}
@@ -282,6 +286,18 @@ func faultsOne(seed uint64, _ string) Result {
 		}
 	}
 	return Result{Tallies: done()}
+}
+
+// largeOne runs one size. Memory is bounded by the memory limit of 256 MiB and 128 MiB more, apart
+// from a tenth of a byte per row.
+func largeOne(seed uint64, dir string) Result {
+	run := large.Run{Dir: dir, Rows: large.Sizes[seed-1] * 1e6, Gets: 1e6, Updates: 1e6}
+	c, err := run.Do()
+	if bound := 384 + run.Rows/10>>20; err == nil && c.Peak > bound {
+		err = fmt.Errorf("resident set of %d MiB, want at most %d", c.Peak, bound)
+	}
+	return Result{Err: err, Tallies: []Tally{{c.Rows, "rows"}, {c.Scanned, "rows scanned"}, {c.Gets, "gets"},
+		{c.Updates, "updates"}, {c.Copies, "backups"}, {c.Disk, "MiB of disk"}, {c.Peak, "MiB of memory"}}}
 }
 
 // killOne kills 50 processes that work on one store.
