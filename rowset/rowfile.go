@@ -66,9 +66,13 @@ const (
 	leastPieceRows = 8
 )
 
-// leastRowFile is the number of rows from which on schema.AutoRowFile writes a row file. The cblocks
-// of fewer rows are small.
-const leastRowFile = 64 << 10
+// schema.AutoRowFile writes a row file from leastRowFile rows on, or from rows on whose columns have
+// leastColumnBytes, for instance 10,000 rows of 300 columns or of a kilobyte. The cblocks of fewer
+// rows are small.
+const (
+	leastRowFile     = 64 << 10
+	leastColumnBytes = 8 << 20
+)
 
 // appendRowColumns appends the pair that describes pages of rows: columns of s, in the blocks.
 func appendRowColumns(dst []byte, s *schema.Schema, blocks []ColumnBlock, rows int) []byte {
@@ -223,14 +227,14 @@ func (w *rowFileWriter) settle() error {
 		return nil
 	}
 	if w.file == nil && w.mode == schema.AutoRowFile && !w.decided &&
-		(w.rows >= leastRowFile || w.packed >= maxHeldPages) {
+		(w.rows >= leastRowFile || w.packed >= maxHeldPages || w.columnBytes() >= leastColumnBytes) {
 		if w.decided = w.pays(); !w.decided {
 			w.mode, w.early = schema.NoRowFile, nil
 			return w.settle()
 		}
 	}
 	for col := range w.pieces {
-		if p := &w.pieces[col]; p.rows >= leastRowFile && 2*p.plain < p.rows {
+		if p := &w.pieces[col]; 2*p.plain < p.rows && (p.rows >= leastRowFile || w.file != nil) {
 			w.pages.SetFar(col, false) // its byte strings compress
 		}
 	}

@@ -44,8 +44,8 @@ func (w *testRowSet) stored(t testing.TB, r *rand.Rand) *Metadata {
 	return w.write(t, r, w.end)
 }
 
-// schema.AutoRowFile writes a row file for many rows of numbers and words, and none for few rows or
-// for long strings. The row file has the numbers and the words, and not the long strings.
+// schema.AutoRowFile writes a row file for many rows of numbers and words, and for fewer of large
+// values that do not compress, and none for few rows or for long texts. The row file has the numbers and the words, and not the long strings.
 func TestRowFilesAreWrittenWhereTheyPay(t *testing.T) {
 	rowpage.Eager.Store(false)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "n", Type: schema.Int32},
@@ -53,12 +53,14 @@ func TestRowFilesAreWrittenWhereTheyPay(t *testing.T) {
 		{ID: 5, Name: "noise", Type: schema.String}}, 1)
 	texts := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "a", Type: schema.String},
 		{ID: 3, Name: "b", Type: schema.String}}, 1)
+	blobs := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64},
+		{ID: 2, Name: "blob", Type: schema.Binary}}, 1)
 	for _, test := range []struct {
 		schema *schema.Schema
 		rows   int
 		want   bool
 	}{{s, leastRowFile - 1, false}, {s, leastRowFile, true}, {s, 3 * leastRowFile, true},
-		{texts, 2 * leastRowFile, false}} {
+		{texts, 2 * leastRowFile, false}, {blobs, 2000, false}, {blobs, 20_000, true}} {
 		d := newDisk()
 		w := must.Get(NewWriter(d, test.schema, 1))(t)
 		w.AddRowFile(schema.AutoRowFile)
@@ -69,6 +71,10 @@ func TestRowFilesAreWrittenWhereTheyPay(t *testing.T) {
 			case c.Name == "noise":
 				sum := sha256.Sum256([]byte{byte(row), byte(row >> 8), byte(row >> 16)})
 				return sum[:24] // of one length, so that a piece of other rows would fit too
+			case c.Name == "blob":
+				blob := make([]byte, 1000)
+				rand.NewChaCha8([32]byte{byte(row), byte(row >> 8)}).Read(blob)
+				return blob
 			case c.Type == schema.String:
 				return fmt.Appendf(nil, "%d is a text of its own, %d", row, col)
 			default:
@@ -95,8 +101,10 @@ func TestRowFilesAreWrittenWhereTheyPay(t *testing.T) {
 		if row.RowFile == 0 {
 			continue
 		}
-		for col := range 3 { // of which the cells are in the row file
-			d.blocks[row.Columns[col].Block] = &block.Memory{}
+		for i, c := range test.schema.Columns {
+			if c.Type.Width() > 0 || c.Name == "word" { // its cells are in the row file
+				d.blocks[row.Columns[i].Block] = &block.Memory{}
+			}
 		}
 		set := must.Get(Open(test.schema, row, Options{Blocks: d, Cache: cache.New(1 << 16)}))(t)
 		for i := 0; i < test.rows; i += 997 {
