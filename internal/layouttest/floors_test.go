@@ -142,6 +142,7 @@ var proofs = map[string]int{
 	"internal/prooftest/followers": 4,
 	"internal/prooftest/isolation": 4,
 	"internal/prooftest/kill":      4,
+	"internal/prooftest/large":     4,
 	"internal/prooftest/memory":    4,
 
 	"internal/prooftest/history": 3,

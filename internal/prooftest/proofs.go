@@ -291,7 +291,8 @@ func faultsOne(seed uint64, _ string) Result {
 // largeOne runs one size. Memory is bounded by the memory limit of 256 MiB and 128 MiB more, apart
 // from a tenth of a byte per row.
 func largeOne(seed uint64, dir string) Result {
-	run := large.Run{Dir: dir, Rows: large.Sizes[seed-1] * 1e6, Gets: 1e6, Updates: 1e6}
+	run := large.Run{Dir: dir, Rows: large.Sizes[seed-1] * 1e6, Gets: 1e6, Updates: 1e6,
+		Progress: func(text string) { fmt.Println(text) }}
 	c, err := run.Do()
 	if bound := 384 + run.Rows/10>>20; err == nil && c.Peak > bound {
 		err = fmt.Errorf("resident set of %d MiB, want at most %d", c.Peak, bound)

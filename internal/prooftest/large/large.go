@@ -30,6 +30,8 @@ type Run struct {
 	Rows    int64
 	Gets    int // reads of a row by a random key, of which one in eight is absent
 	Updates int // updates of one column of a random row
+
+	Progress func(text string) // called after each step, and while the table is loaded
 }
 
 // Counts are what a run did and measured.
@@ -112,12 +114,20 @@ func (r Run) Do() (c Counts, err error) {
 		return c, err
 	}
 	w := work{Run: r, ctx: ctx, store: store, table: t, random: rand.New(rand.NewPCG(uint64(r.Rows), 1)), counts: &c}
-	steps := []func() error{w.load, w.size, w.scan, w.get, w.update, w.scan, w.get,
-		func() error { return w.follow(dir) }, w.backup}
-	for _, step := range steps {
-		if err = step(); err != nil {
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{{"loaded", w.load}, {"measured", w.size}, {"scanned", w.scan}, {"read", w.get}, {"updated", w.update},
+		{"scanned", w.scan}, {"read", w.get}, {"followed", func() error { return w.follow(dir) }},
+		{"backed up", w.backup}} {
+		if err = step.do(); err != nil {
+			return c, fmt.Errorf("before the table was %s: %w", step.name, err)
+		}
+		now, err := peak()
+		if err != nil {
 			return c, err
 		}
+		r.Progress(fmt.Sprintf("%d rows %s, peak %d MiB", r.Rows, step.name, now))
 		debug.FreeOSMemory()
 	}
 	c.Peak, err = peak()
@@ -139,6 +149,9 @@ func (w *work) load() error {
 		for i := range w.Rows {
 			if !yield(rowOf(i)) {
 				return
+			}
+			if i%10_000_000 == 0 {
+				w.Progress(fmt.Sprintf("%d rows to load", w.Rows-i))
 			}
 		}
 	}
