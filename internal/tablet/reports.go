@@ -22,7 +22,7 @@ type reports struct {
 
 // report is the event of one job.
 type report struct {
-	before, after []*rowset.State // around its commit
+	before, after []*rowset.State // around its commit; nil when it is complete
 	event         compaction.Event
 	complete      bool
 }
@@ -40,6 +40,7 @@ func (r *reports) complete(p *report, e compaction.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.event, p.complete = e, true
+	p.before, p.after = nil, nil // their memory stores may be large
 }
 
 // add adds the event of a job that has committed nothing.
@@ -53,7 +54,9 @@ func (r *reports) next() (e compaction.Event, ok bool) {
 	if r.sending || len(r.list) == 0 || !r.list[0].complete {
 		return e, false
 	}
-	e, r.list, r.sending = r.list[0].event, r.list[1:], true
+	e, r.sending = r.list[0].event, true
+	r.list[0] = nil
+	r.list = r.list[1:]
 	return e, true
 }
 
