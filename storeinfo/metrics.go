@@ -100,6 +100,10 @@ type MemoryMetrics struct {
 	Cache       int64 // of cblocks, decoded chunks and rows, at most CacheMetrics.Limit
 
 	Transactions int64 // what open transactions have read and written, at most a quarter of Limit
+
+	// Collections is the number of garbage collections that the store has run before the runtime
+	// would have, so that the process stays within its limit, see Options.MemoryLimit.
+	Collections int64
 }
 
 // CacheMetrics describes the cache of cblocks, decoded chunks and rows. Its size is

@@ -42,6 +42,8 @@ func (m Metrics) WriteTo(w io.Writer) (n int64, err error) {
 	counter("oribi_log_syncs_total", "Syncs of the log.", m.Log.Syncs)
 
 	gauge("oribi_memory_limit_bytes", "Options.MemoryLimit.", m.Memory.Limit)
+	counter("oribi_memory_collections_total", "Garbage collections that the store has run early.",
+		m.Memory.Collections)
 	byUse(t, "oribi_memory_bytes", "Memory in use.", []use{{"rows", m.Memory.Rows}, {"changes", m.Memory.Changes},
 		{"compactions", m.Memory.Compactions}, {"merges", m.Memory.Merges}, {"scans", m.Memory.Scans},
 		{"transactions", m.Memory.Transactions}, {"reads", m.Memory.Reads}, {"cache", m.Memory.Cache}})

@@ -204,7 +204,7 @@ var fileFloors = map[string][]string{
 		"count read rows",
 	},
 	"internal/store": {
-		"bandwidth cacheshare counters doc gate imagewriter replayer table timeline",
+		"bandwidth cacheshare counters doc gate imagewriter pacer replayer table timeline",
 		"commits options pins",
 		"core",
 		"event recovery stats writer",

@@ -35,6 +35,7 @@ type Background struct {
 	w      *Writer
 	o      BackgroundOptions
 	locks  *storedir.Locks
+	pacer  *pacer
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup

@@ -46,6 +46,7 @@ func (s *Store) Close() error {
 		s.reserve.Keep(s.Instance.ID)
 	}
 	s.reader.Close()
+	s.pacer.stop()
 	errs = append(errs, s.Locks.Release())
 	s.Publisher.Close()
 	return errors.Join(errs...)

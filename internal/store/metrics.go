@@ -22,6 +22,7 @@ func (s *Store) Metrics() storeinfo.Metrics {
 		m.Maintenance = s.Background.metrics()
 	}
 	m.Cache = storeinfo.CacheMetrics{Limit: s.Cache.Limit()}
+	m.Memory.Collections = s.pacer.collections.Load()
 	m.Cache.Hits, m.Cache.Misses = s.Cache.Lookups()
 	m.Stalls = storeinfo.StallMetrics{Count: c.stalls.Load(), Waiting: c.stalled.Load(),
 		Duration: time.Duration(c.stallTime.Load())}

@@ -55,7 +55,7 @@ func Open(dir string, o Options) (s *Store, err error) {
 		o.Logger.Warn("reading ahead failed", slog.Int64("bytes", n), slog.Any("err", err))
 	}
 	if s.Writer != nil {
-		s.Background = startBackground(s.Writer, o.Background, s.Locks)
+		s.Background = startBackground(s.Writer, o.Background, s.Locks, s.pacer)
 	}
 	return s, nil
 }
@@ -64,6 +64,9 @@ func Open(dir string, o Options) (s *Store, err error) {
 func New(dir string, o Options) *Store {
 	s := &Store{Core: newCore(storedir.At(o.FS, dir, o.Logger), o), idle: make(chan struct{}, 1)}
 	s.host = host{s}
+	s.pacer = newPacer(o.MemoryLimit,
+		func() int64 { return s.Budget.Used() + s.Cache.Used() + s.Reads.Used() },
+		func() bool { return s.running.Load() > 0 })
 	s.followers = storedir.NewFollowers(s.Dir, o.FollowerLag)
 	if o.CompactionBandwidth > 0 {
 		s.throttle = NewBandwidth(o.CompactionBandwidth,
@@ -75,6 +78,7 @@ func New(dir string, o Options) *Store {
 // openOnce is one try to open the store in dir.
 func openOnce(dir string, o Options) (*Store, error) {
 	s := New(dir, o)
+	s.pacer.start()
 	if err := s.open(); err != nil {
 		s.abandon()
 		if !errors.Is(err, fault.ErrNotStore) &&
@@ -88,6 +92,7 @@ func openOnce(dir string, o Options) (*Store, error) {
 
 // abandon releases what a store that is not open completely has acquired.
 func (s *Store) abandon() {
+	s.pacer.stop()
 	s.closeTables()
 	if s.Writer != nil {
 		s.Writer.Log.Poison(errors.New("the store was not opened completely")) // Close would seal it

@@ -13,8 +13,8 @@ import (
 )
 
 // startBackground starts background work, which ends with stop.
-func startBackground(w *Writer, o BackgroundOptions, locks *storedir.Locks) *Background {
-	b := &Background{w: w, o: o, locks: locks, wake: make(chan struct{}, 1), sync: make(chan struct{}, 1),
+func startBackground(w *Writer, o BackgroundOptions, locks *storedir.Locks, p *pacer) *Background {
+	b := &Background{w: w, o: o, locks: locks, pacer: p, wake: make(chan struct{}, 1), sync: make(chan struct{}, 1),
 		ended: make(chan struct{}), tables: map[uint32]*tableWork{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.done.Go(b.scheduler)
@@ -153,6 +153,10 @@ func (b *Background) begin(op operation) {
 // the operation is not repeated in vain.
 func (b *Background) carryOut(ctx context.Context, op operation) error {
 	start := time.Now()
+	if op.Kind != maintenance.LogGC { // which allocates little, and is due each second
+		b.pacer.beginJob()
+		defer b.pacer.endJob()
+	}
 	bytes, err := b.perform(ctx, op)
 	result := maintenance.Done
 	var damaged []uint64

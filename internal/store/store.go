@@ -22,6 +22,8 @@ type Store struct {
 	marked    mvcc.Timestamp // mark of earlier writers in LOCK, above which the batches are
 	reader    *storedir.Pin  // of a follower
 
+	pacer *pacer
+
 	spare atomic.Int64 // bytes that may be written before the free space is checked again
 
 	// running counts the calls in progress. Close sets closed, then waits until running is 0. A
@@ -44,6 +46,7 @@ func (s *Store) Closed() bool { return s.closed.Load() }
 // Enter begins a call; Leave ends it. Errors: ErrClosed.
 func (s *Store) Enter() error {
 	s.running.Add(1)
+	s.pacer.wake()
 	if s.closed.Load() {
 		s.Leave()
 		return s.errorf(fault.ErrClosed)
