@@ -172,6 +172,7 @@ type eventStore interface {
 	getMany(keys []int64) (sum uint64, err error)
 	has(key int64) (bool, error)
 	scan(from int64, rows int) (sum uint64, err error)
+	insert(keys []int64) error
 	update(keys []int64, a int64) error
 	Close() error
 }
@@ -304,6 +305,25 @@ func (e *oribiEvents) scan(from int64, rows int) (sum uint64, err error) {
 	return sum, nil
 }
 
+func (e *oribiEvents) insert(keys []int64) error {
+	for _, k := range keys {
+		r := eventOf(k)
+		cells, le := make([][]byte, 9), binary.LittleEndian
+		for i, v := range [...]int64{0: r.key, 1: r.a, 3: int64(math.Float64bits(r.price)), 4: r.time, 6: r.amount, 8: 0} {
+			cells[i] = le.AppendUint64(nil, uint64(v))
+		}
+		cells[2], cells[5], cells[7] = le.AppendUint32(nil, uint32(r.b)), []byte(r.low), []byte{0}
+		if r.ok {
+			cells[7][0] = 1
+		}
+		cells[8] = r.id[:]
+		e.b.Cells(oribi.OpInsert, e.table, cells, nil)
+	}
+	_, err := e.b.Commit(context.Background(), oribi.NoSync)
+	e.b.Reset()
+	return err
+}
+
 func (e *oribiEvents) update(keys []int64, a int64) error {
 	for _, k := range keys {
 		e.b.Update(e.table, oribi.Row{"key": k, "a": a})
@@ -355,16 +375,25 @@ func (e *pebbleEvents) valueOf(r *event) []byte {
 	return e.value
 }
 
-func (e *pebbleEvents) load(rows int) error {
-	for from := 0; from < rows; from += batchRows {
-		b := e.db.NewBatch()
-		for i := from; i < min(from+batchRows, rows); i++ {
-			r := eventOf(2 * int64(i))
-			if err := b.Set(e.keyOf(r.key), e.valueOf(&r), nil); err != nil {
-				return err
-			}
+func (e *pebbleEvents) insert(keys []int64) error {
+	b := e.db.NewBatch()
+	for _, k := range keys {
+		r := eventOf(k)
+		if err := b.Set(e.keyOf(k), e.valueOf(&r), nil); err != nil {
+			return err
 		}
-		if err := b.Commit(pebble.NoSync); err != nil {
+	}
+	return b.Commit(pebble.NoSync)
+}
+
+func (e *pebbleEvents) load(rows int) error {
+	keys := make([]int64, 0, batchRows)
+	for from := 0; from < rows; from += batchRows {
+		keys = keys[:0]
+		for i := from; i < min(from+batchRows, rows); i++ {
+			keys = append(keys, 2*int64(i))
+		}
+		if err := e.insert(keys); err != nil {
 			return err
 		}
 	}

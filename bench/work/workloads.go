@@ -80,7 +80,8 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	out = append(out, upsert(ds), updateColumn(ds), writeAmplification(ds))
 	out = append(out, exportParquet(ds, "export-parquet", arrowio.Snappy),
 		exportParquet(ds, "export-parquet-zstd", arrowio.Zstd), exportArrow())
-	out = append(out, beyond()...)
+	out = append(append(out, beyond()...), loadUniform())
+	out = append(out, pairsUniform()...)
 	out = append(out, ycsb(ds)...)
 	out = append(out, pairs(ds)...)
 	out = append(out, backward())
