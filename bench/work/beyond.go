@@ -62,6 +62,15 @@ func beyond() []harness.Workload {
 	for i := range out {
 		out[i].Copies = out[i].Name == "update-uniform"
 	}
+	get := &out[0] // see "Reading a row" in docs/lab.md
+	for _, p := range []struct {
+		name  string
+		files schema.RowFile
+	}{{"oribi-columns", schema.NoRowFile}, {"oribi-rows", schema.FullRowFile}} {
+		get.Peers = append(get.Peers, eventsPeer(p.name, true, func(dir string) (eventStore, error) {
+			return openOribiWith(dir, p.files)
+		}, 1, func(e eventStore, env *harness.Env, r *rand.Rand) (uint64, error) { return e.get(randomKey(env, r)) }))
+	}
 	return out
 }
 
@@ -69,32 +78,37 @@ func beyond() []harness.Workload {
 // to the checksum.
 func events(name, about string, rows int,
 	call func(e eventStore, env *harness.Env, r *rand.Rand) (uint64, error)) harness.Workload {
-	peerOf := func(name string, ours bool, open func(dir string) (eventStore, error)) harness.Peer {
-		return harness.Peer{Name: name, Ours: ours,
-			Prepare: func(env *harness.Env) error {
-				e, err := open(env.Path(storeDir))
-				if err != nil {
-					return err
-				}
-				return closeAll(e.load(env.Scale.Large), e)
-			},
-			Measure: func(env *harness.Env) (m harness.Measurement, err error) {
-				e, err := open(env.Path(storeDir))
-				if err != nil {
-					return m, err
-				}
-				m, err = measureEvents(env, e, rows, call)
-				return m, closeAll(err, e)
-			}}
-	}
 	return harness.Workload{
 		Name:  name,
 		About: about + "; of a table larger than the cache, evenly chosen; processor time of a row, or of a range",
 		Unit:  "CPU µs", MemoryLimit: peakLimit, Group: "events",
-		Peers: []harness.Peer{peerOf("oribi", true, openOribiEvents), peerOf("pebble", false, openPebbleEvents)},
+		Peers: []harness.Peer{eventsPeer("oribi", true, openOribiEvents, rows, call),
+			eventsPeer("pebble", false, openPebbleEvents, rows, call)},
 	}
 }
 
+// eventsPeer returns a peer with the table that open opens.
+func eventsPeer(name string, ours bool, open func(dir string) (eventStore, error), rows int,
+	call func(e eventStore, env *harness.Env, r *rand.Rand) (uint64, error)) harness.Peer {
+	return harness.Peer{Name: name, Ours: ours,
+		Prepare: func(env *harness.Env) error {
+			e, err := open(env.Path(storeDir))
+			if err != nil {
+				return err
+			}
+			return closeAll(e.load(env.Scale.Large), e)
+		},
+		Measure: func(env *harness.Env) (m harness.Measurement, err error) {
+			e, err := open(env.Path(storeDir))
+			if err != nil {
+				return m, err
+			}
+			m, err = measureEvents(env, e, rows, call)
+			return m, closeAll(err, e)
+		}}
+}
+
+// measureEvents measures calls, after as many that fill the caches.
 func measureEvents(env *harness.Env, e eventStore, rows int,
 	call func(e eventStore, env *harness.Env, r *rand.Rand) (uint64, error)) (m harness.Measurement, err error) {
 	r := rand.New(rand.NewPCG(uint64(env.Round), 1))
@@ -185,7 +199,9 @@ type oribiEvents struct {
 	key   [8]byte
 }
 
-func openOribiEvents(dir string) (eventStore, error) {
+func openOribiEvents(dir string) (eventStore, error) { return openOribiWith(dir, schema.AutoRowFile) }
+
+func openOribiWith(dir string, files schema.RowFile) (eventStore, error) {
 	store, err := oribi.Open(dir, nil)
 	if err != nil {
 		return nil, err
@@ -195,7 +211,7 @@ func openOribiEvents(dir string) (eventStore, error) {
 		var columns *schema.Schema
 		columns, err = schema.New(eventColumns(), 1)
 		if err == nil {
-			e.table, err = store.CreateTable("events", columns)
+			e.table, err = store.CreateTable("events", columns, oribi.RowFile(files))
 		}
 	}
 	if err != nil {
