@@ -49,8 +49,17 @@ type cacheShare struct {
 // unknownLimit is cacheShare.now while the limit changes.
 const unknownLimit = -1
 
+// ScarceCache makes stores that are opened later have a cache of scarceBytes, so that most reads go to
+// files. It is for tests.
+var ScarceCache atomic.Bool
+
+const scarceBytes = 64 << 10
+
 // NewCache returns a cache with a limit that follows the budget, whose limit is memoryLimit.
 func NewCache(b *budget.Budget, memoryLimit int64) *cache.Cache {
+	if ScarceCache.Load() {
+		return cache.New(scarceBytes)
+	}
 	quarters := int64(defaultQuarters)
 	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		quarters = boundQuarters

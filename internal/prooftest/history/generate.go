@@ -76,7 +76,7 @@ func RandomSettings(seed uint64) script.Settings {
 		o.Segment = 1 << (12 + r.IntN(6))
 	}
 	o.Policy = []string{"", "none", "overlap2", "budgeted", "tiered", "leveled"}[r.IntN(6)]
-	o.Eager = seed%2 == 0
+	o.Eager, o.Scarce = seed%2 == 0, seed%4 < 2
 	return o
 }
 

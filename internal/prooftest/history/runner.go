@@ -26,6 +26,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/internal/rowpage"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -136,6 +137,7 @@ func (r *Runner) Options(fsys vfs.FS) *oribi.Options {
 		LogSegmentBytes: o.Segment, MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
 	keydir.Eager.Store(o.Eager) // also for concurrent histories: no result depends on it
 	rowpage.Eager.Store(o.Eager)
+	store.ScarceCache.Store(o.Scarce)
 	if r.choices = nil; o.Shuffled || !o.Background {
 		r.choices = values.NewRand(o.Seed)
 		opts.Schedule = r.schedule

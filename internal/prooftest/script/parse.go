@@ -128,7 +128,7 @@ func (f fields) settings() Settings {
 		History: f.duration("history"), FlushBytes: f.int64("flush"),
 		RowSetBytes: f.int64("rowset"), Segment: f.int64("segment"), Memory: f.int64("memory"),
 		Policy: f.named["policy"], Background: f.bool("background"), Shuffled: f.bool("shuffled"), Keys: f.int("keys"),
-		Batch: f.int("batch"), Eager: f.bool("eager")}
+		Batch: f.int("batch"), Eager: f.bool("eager"), Scarce: f.bool("scarce")}
 }
 
 func (f fields) column() schema.Column {

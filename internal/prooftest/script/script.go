@@ -38,9 +38,9 @@ func (s *Script) String() string {
 	var b strings.Builder
 	o := &s.Settings
 	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d segment=%d memory=%d policy=%s "+
-		"background=%v shuffled=%v keys=%d batch=%d eager=%v\n",
+		"background=%v shuffled=%v keys=%d batch=%d eager=%v scarce=%v\n",
 		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Segment, o.Memory, o.Policy, o.Background,
-		o.Shuffled, o.Keys, o.Batch, o.Eager)
+		o.Shuffled, o.Keys, o.Batch, o.Eager, o.Scarce)
 	for i := range s.Steps {
 		s.Steps[i].print(&b)
 	}

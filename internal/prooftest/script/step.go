@@ -170,6 +170,7 @@ type Settings struct {
 	Background bool // flush and compact in the background too; runs are then not repeatable
 	Shuffled   bool // background operations are chosen at random; steps of kind Maintain do so without Background too
 	Eager      bool // rowsets have their key directories from the first lookup on
+	Scarce     bool // the cache has 64 KiB, so that most reads go to files
 	NoCrashes  bool // the generator makes no kills or power cuts
 	Keys       int  // approximate number of different keys in a table; 0 = 300
 	Batch      int  // factor on the size of generated write batches; 0 = 1
