@@ -235,6 +235,8 @@ func (sc *Scan) start() (scan.Iterator, error) {
 			v.unpin()
 			return nil, fmt.Errorf("oribi: %w", err)
 		}
+		run.store, run.bytes = s, min(int64(len(o.Columns))*workerColumnBytes, maxScanBytes)
+		s.core.Scanning.Add(run.bytes)
 	}
 	if sc.o.limit >= 0 {
 		it = scan.Limit(it, sc.o.limit)
@@ -284,7 +286,13 @@ type pinnedScan struct {
 	scan.Iterator
 	view   view
 	bounds bounds
+	store  *Store
+	bytes  int64 // that it counts in store.Core.Scanning
 }
+
+// maxScanBytes is about how much memory a scan of a wide table takes, apart from the cache: a cblock
+// of each column, and the cells of a few windows. Wide tables have small cblocks and windows.
+const maxScanBytes = 24 << 20
 
 // bounds is memory for the encoded bounds of a key range. Most keys fit.
 type bounds struct{ lower, upper [40]byte }
@@ -292,6 +300,8 @@ type bounds struct{ lower, upper [40]byte }
 func (s *pinnedScan) Close() error {
 	err := s.Iterator.Close()
 	s.view.unpin()
+	s.store.core.Scanning.Add(-s.bytes)
+	s.bytes = 0
 	return err
 }
 

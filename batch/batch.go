@@ -19,6 +19,44 @@ import "github.com/oribi-db/oribi/schema"
 // WindowRows is the number of rows of a scan's window: row IDs [4096 k, 4096 (k+1)).
 const WindowRows = 4096
 
+// windowBytes is about how many bytes the cells of a window take in memory, without the bytes of byte
+// strings: up to 32 columns have windows of WindowRows.
+const windowBytes = 2 << 20
+
+// RowsOf returns the number of rows of windows in which a row has cells of so many bytes, see
+// CellBytes: WindowRows, or less for wide tables, in which many windows may be in memory at once. It
+// is a power of two, so that windows end where full ones do.
+func RowsOf(cells int) int {
+	n := WindowRows
+	for n > leastRows && n*cells > windowBytes {
+		n /= 2
+	}
+	return n
+}
+
+// leastRows is the minimum of RowsOf.
+const leastRows = 256
+
+// CellBytes returns the bytes that a cell of a type has in a vector, without the bytes of a byte
+// string.
+func CellBytes(t schema.Type) int {
+	if w := t.Width(); w > 0 {
+		return w
+	}
+	return sliceBytes
+}
+
+// sliceBytes is the size of a slice.
+const sliceBytes = 24
+
+// RowBytes returns the sum of CellBytes of columns.
+func RowBytes(columns []schema.Column) (n int) {
+	for i := range columns {
+		n += CellBytes(columns[i].Type)
+	}
+	return n
+}
+
 // RecordBatch is a set of decoded rows: column i of the batch is Columns[i], each with Len cells.
 //
 // Selection has one bit for each row, 1 for the rows of the result; a scan never returns a batch

@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // HistoryIterator returns rows with all their changes, for a flush. Not for concurrent use; it
@@ -39,6 +40,9 @@ func (m *MemRowSet) Histories(snap mvcc.Snapshot) *HistoryIterator {
 	}
 	return it
 }
+
+// Schema returns the schema of the rows.
+func (it *HistoryIterator) Schema() *schema.Schema { return it.m.schema }
 
 // Keeps returns how many results of Next are valid at a time, the last one included.
 func (it *HistoryIterator) Keeps() int { return keptWindows }

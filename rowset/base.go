@@ -228,6 +228,16 @@ func columnBlockBytes(s *schema.Schema, i int) int {
 	return n
 }
 
+// WriterBytes estimates the memory that a Writer of rows of s needs: for each column the cells of the
+// cblock being filled, the same encoded and compressed, and what is not yet written to the file.
+func WriterBytes(s *schema.Schema) (n int64) {
+	const copies = 4
+	for i := range s.Columns {
+		n += copies * int64(columnBlockBytes(s, i))
+	}
+	return n
+}
+
 // columnOptions returns how a flush or a merge writes column i of s.
 func columnOptions(s *schema.Schema, i int, words *Dictionaries) cfile.WriterOptions {
 	c := &s.Columns[i]

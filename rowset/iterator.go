@@ -197,7 +197,7 @@ func (it *Iterator) advance() (from, to batch.Ordinal) {
 		to = min(to, (from/it.rows+1)*it.rows, from+part)
 		it.next = to
 	}
-	it.part = batch.Ordinal(scan.NextRows(int(it.part)))
+	it.part = batch.Ordinal(it.req.NextRows(int(it.part)))
 	return from, to
 }
 
@@ -282,7 +282,7 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 // returns, so that it does not wait for one column after another. Whole windows read so much of
 // each column that they would gain little.
 func (it *Iterator) fetch(from batch.Ordinal, n int) error {
-	if n >= batch.WindowRows/2 || it.d.opts.Cache == nil {
+	if n >= it.req.MostRows()/2 || it.d.opts.Cache == nil {
 		return nil
 	}
 	if err := it.addAllCold(from, n); err != nil || len(it.cold) < 2 {

@@ -257,7 +257,7 @@ func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
 			!bytes.Equal(it.Keys()[n-1], w.rows[from].key) {
 			t.Fatalf("batch of %d rows, want rows [%d, %d), the last one first", n, from, end)
 		}
-		end, part = from, scan.NextRows(part)
+		end, part = from, it.req.NextRows(part)
 	}
 	must.Equal(t, end, 0, "the scan ends before row")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // windowBytes is the approximate limit for the stored bytes of a window's cells and changes. Many
@@ -25,17 +26,26 @@ func windowRows(bytes, rows int64) batch.Ordinal {
 	return batch.Ordinal(n)
 }
 
-// windowOf returns the window for reading columns with their changes. If rows may be long, it calls
+// windowOf returns the number of rows of a window for reading columns with their changes. If rows may be long, it calls
 // columns, which returns a list of indexes in the schema that may be changed, and opens the
 // columns' files to learn their sizes. Errors: ErrCorrupt.
 func (d *DiskRowSet) windowOf(columns func() []int, deltas *delta.Tracker) (batch.Ordinal, error) {
 	m := d.Metadata()
-	if whole := windowRows(m.Bytes, m.Rows); whole == batch.WindowRows {
+	if whole := windowRows(m.Bytes, m.Rows); whole == batch.WindowRows &&
+		batch.RowsOf(len(d.columns)*batch.CellBytes(schema.Binary)) == batch.WindowRows {
 		return whole, nil
 	}
-	cols, bytes := columns(), int64(0)
+	cols, bytes, cells := columns(), int64(0), 0
 	slices.Sort(cols)
-	for _, col := range slices.Compact(cols) {
+	cols = slices.Compact(cols)
+	for _, col := range cols {
+		cells += batch.CellBytes(d.Schema.Columns[col].Type)
+	}
+	most := batch.Ordinal(batch.RowsOf(cells))
+	if windowRows(m.Bytes, m.Rows) == batch.WindowRows {
+		return most, nil
+	}
+	for _, col := range cols {
 		f, err := d.File(col)
 		if err != nil {
 			return 0, err
@@ -49,5 +59,5 @@ func (d *DiskRowSet) windowOf(columns func() []int, deltas *delta.Tracker) (batc
 			bytes += f.Bytes()
 		}
 	}
-	return windowRows(bytes, m.Rows), nil
+	return min(most, windowRows(bytes, m.Rows)), nil
 }

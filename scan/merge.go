@@ -34,7 +34,7 @@ func Merge(r *Request, inputs []Iterator, parts ...Part) Iterator {
 	if len(inputs) == 1 && len(parts) == 0 {
 		return inputs[0]
 	}
-	m := &merge{columns: r.Projection(), descending: r.Descending(), withKeys: r.Keys(), rows: r.FirstRows(),
+	m := &merge{request: r, columns: r.Projection(), descending: r.Descending(), withKeys: r.Keys(), rows: r.FirstRows(),
 		mergeMemory: mergeMemories.Get().(*mergeMemory)}
 	m.inputs = append(m.inputs, inputs...)
 	m.left = append(m.left, parts...)
@@ -50,6 +50,7 @@ func Merge(r *Request, inputs []Iterator, parts ...Part) Iterator {
 }
 
 type merge struct {
+	request    *Request
 	columns    []schema.Column
 	descending bool
 	withKeys   bool
@@ -333,7 +334,7 @@ func (m *merge) fill() bool {
 			m.reload(h)
 		}
 	}
-	m.rows = NextRows(m.rows)
+	m.rows = m.request.NextRows(m.rows)
 	m.out.Selection = m.out.Selection.Resize(m.out.Len)
 	m.out.Selection.SetRange(0, m.out.Len)
 	return m.err == nil

@@ -80,6 +80,7 @@ func (s *RowShare) Empty() bool { return s.taken.Load()*s.step >= s.rows }
 type Request struct {
 	o          Options
 	projection []schema.Column
+	most       int // rows of a batch
 }
 
 // NewRequest checks options and returns a Request. Columns and bounds must not be changed
@@ -117,7 +118,8 @@ func NewRequest(o Options) (*Request, error) {
 	if o.Rows.To != 0 && o.Rows.To < o.Rows.From {
 		return nil, fmt.Errorf("scan: rows [%d, %d)", o.Rows.From, o.Rows.To)
 	}
-	return &Request{o, projection(&o)}, nil
+	columns := projection(&o)
+	return &Request{o, columns, batch.RowsOf(batch.RowBytes(columns))}, nil
 }
 
 // projection returns the columns of the batches.
@@ -196,8 +198,10 @@ const (
 	batchGrowth = 4
 )
 
-// FirstRows returns how many rows a set of rows should read for its first batch: batch.WindowRows,
-// or less if the request has a limit, or has a bound at its beginning but none at its end.
+// MostRows returns how many rows a batch has at most, see batch.RowsOf.
+func (r *Request) MostRows() int { return r.most }
+
+// FirstRows returns how many rows a set of rows should read for its first batch: MostRows, or less if the request has a limit, or has a bound at its beginning but none at its end.
 func (r *Request) FirstRows() int {
 	first, last := r.o.Lower, r.o.Upper
 	if r.o.Descending {
@@ -205,17 +209,17 @@ func (r *Request) FirstRows() int {
 	}
 	switch {
 	case r.o.Limit > 0 && r.o.Filter.All():
-		return int(min(max(r.o.Limit, leastRows), batch.WindowRows))
+		return int(min(max(r.o.Limit, leastRows), int64(r.most)))
 	case r.o.Limit > 0:
-		return int(min(max(r.o.Limit, leastTested), batch.WindowRows))
+		return int(min(max(r.o.Limit, leastTested), int64(r.most)))
 	case first != nil && last == nil:
 		return openRows
 	}
-	return batch.WindowRows
+	return r.most
 }
 
 // NextRows returns how many rows a set of rows should read after a batch of n.
-func NextRows(n int) int { return min(batchGrowth*n, batch.WindowRows) }
+func (r *Request) NextRows(n int) int { return min(batchGrowth*n, r.most) }
 
 // LimitRows returns how many of n rows a set of rows should read if it has returned that many
 // before: if the request's limit leaves fewer than n, about as many as it leaves. With a filter, it

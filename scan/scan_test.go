@@ -757,10 +757,11 @@ func TestBatchSizesGrow(t *testing.T) {
 		{Options{Limit: 100}, []int{100, 400, 1600, 4096}},
 		{Options{Limit: 1 << 50}, []int{4096, 4096}},
 	} {
-		n := request(c.o).FirstRows()
+		r := request(c.o)
+		n := r.FirstRows()
 		for i, want := range c.want {
 			must.Equal(t, n, want, c.o, "batch", i, "rows")
-			n = NextRows(n)
+			n = r.NextRows(n)
 		}
 	}
 }

@@ -93,8 +93,8 @@ type MemoryMetrics struct {
 	Limit       int64 // Options.MemoryLimit
 	Rows        int64 // not yet flushed
 	Changes     int64 // of rows on disk, not yet flushed
-	Compactions int64 // buffers of ingests
-	Merges      int64 // what merges read, at most half of Limit or two rowsets each
+	Compactions int64 // buffers of flushes and ingests
+	Merges      int64 // of compactions; merges read a quarter of Limit together, or two rowsets each
 	Scans       int64 // of goroutines of scans with Workers
 	Reads       int64 // of blocks that are being read, at most a sixteenth of Limit or one block
 	Cache       int64 // of cblocks, decoded chunks and rows, at most CacheMetrics.Limit

@@ -23,8 +23,8 @@ const (
 	MemRowSet   Kind = iota // rows not yet flushed
 	Delta                   // changes not yet flushed to rows on disk
 	Cache                   // cblocks and decoded chunks that could be read again
-	Compaction              // buffers of flushes and compactions
-	Merge                   // what merges read
+	Compaction              // buffers of flushes and ingests
+	Merge                   // what compactions read and write
 	Scan                    // goroutines of scans
 	Transaction             // what open transactions have read and written
 	Metadata                // indexes in memory, footers, Pebble

@@ -29,6 +29,7 @@ type output struct {
 	window *window   // the current one
 	spare  []*window // their memory
 	number int64     // of the current window, from 1
+	most   int       // rows of a window
 	done   int64     // the number of the last window that was written
 
 	full    chan *window  // to the goroutine
@@ -76,7 +77,7 @@ type patch struct {
 
 // newOutput starts the goroutine, which close ends.
 func newOutput(job *Job, f *folder) *output {
-	o := &output{floor: job.Floor, folder: f, number: 1, writer: job.Writer, convert: job.Convert,
+	o := &output{floor: job.Floor, folder: f, number: 1, most: batch.RowsOf(batch.RowBytes(job.Schema.Columns)), writer: job.Writer, convert: job.Convert,
 		gather: newGatherer(job.Schema),
 		full:   make(chan *window, windows), written: make(chan *window, windows), ended: make(chan struct{})}
 	for range windows {
@@ -131,7 +132,7 @@ func (o *output) appendStored(h *head) error {
 // isFull reports whether the window must be flushed before another row is appended.
 func (o *output) isFull() bool {
 	// Lists that were dropped count too.
-	return len(o.window.keys) == batch.WindowRows || o.window.bytes >= outBytes || o.folder.bytes() >= outBytes
+	return len(o.window.keys) >= o.most || o.window.bytes >= outBytes || o.folder.bytes() >= outBytes
 }
 
 // appendRow appends a row of an input, which has no redos. undo is its undos.

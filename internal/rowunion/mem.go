@@ -81,7 +81,7 @@ func (m *MemIterator) Next() bool {
 		if len(rows) == 0 {
 			return false // at the end of a range of keys: the next batch is not larger
 		}
-		m.rows = scan.NextRows(m.rows)
+		m.rows = m.req.NextRows(m.rows)
 		n := len(rows)
 		sel := m.out.Selection.Resize(n)
 		sel.SetRange(0, n)

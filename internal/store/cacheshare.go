@@ -11,7 +11,8 @@ import (
 )
 
 // The cache may use what everything else leaves of a share of Options.MemoryLimit, and a quarter of
-// the limit in any case:
+// the limit whatever rows and changes take. Flushes and compactions may take an eighth of the limit,
+// and half of that quarter if they need more, as those of wide tables do:
 //
 //	0         1/4         1/2         3/4          1
 //	|------------- cache --------------|           |   nothing else in memory
@@ -23,8 +24,7 @@ import (
 // use, and the share is a half. The rest is for what is not counted: blocks that are being read,
 // buffers of flushes, metadata.
 const (
-	leastQuarters   = 1 // of the limit, for the cache
-	defaultQuarters = 2
+	defaultQuarters = 2 // of the limit
 	boundQuarters   = 3 // if the runtime bounds the heap
 )
 
@@ -39,8 +39,9 @@ const (
 type cacheShare struct {
 	cache  *cache.Cache
 	budget *budget.Budget
-	least  int64 // of the cache, bytes
-	share  int64 // of the cache and the budget together, bytes
+	// Of the memory limit, in bytes.
+	quarter int64
+	share   int64 // of the cache and the budget together
 
 	mu  sync.Mutex   // held while the limit changes
 	now atomic.Int64 // the limit, or unknownLimit
@@ -65,9 +66,8 @@ func NewCache(b *budget.Budget, memoryLimit int64) *cache.Cache {
 		quarters = boundQuarters
 	}
 	quarter := memoryLimit / 4
-	least := leastQuarters * quarter
-	// The number of the cache's shards suits its smallest limit.
-	c := &cacheShare{cache: cache.New(least), budget: b, least: least, share: quarters * quarter}
+	// The number of the cache's shards suits a quarter of the limit.
+	c := &cacheShare{cache: cache.New(quarter), budget: b, quarter: quarter, share: quarters * quarter}
 	c.fit()
 	b.Watch(c.fit)
 	return c.cache
@@ -75,7 +75,14 @@ func NewCache(b *budget.Budget, memoryLimit int64) *cache.Cache {
 
 // limit returns the limit for what the budget counts now: a multiple of cacheStep, or the least.
 func (c *cacheShare) limit() int64 {
-	return max(c.least, (c.share-c.budget.Used())&^(cacheStep-1))
+	return max(c.least(), (c.share-c.budget.Used())&^(cacheStep-1))
+}
+
+// least returns the limit that is left to the cache in any case.
+func (c *cacheShare) least() int64 {
+	eighth := c.quarter / 2
+	jobs := c.budget.UsedBy(budget.Merge) + c.budget.UsedBy(budget.Compaction)
+	return max(eighth, c.quarter-max(0, jobs-eighth))
 }
 
 // fit sets the limit of the cache. When it returns, the cache is within what the budget leaves of the

@@ -69,3 +69,22 @@ func TestConcurrentReservationsBoundTheCache(t *testing.T) {
 		}
 	}
 }
+
+// Rows and changes leave a quarter of the limit to the cache. Flushes and compactions that take more
+// than an eighth take it from the cache, down to an eighth.
+func TestCacheGivesWayToCompactions(t *testing.T) {
+	const limit = 256 * mib
+	b := budget.New(limit)
+	c := NewCache(b, limit)
+	for _, step := range []struct {
+		kind  budget.Kind
+		bytes int64 // in MiB
+		want  int64
+	}{
+		{budget.MemRowSet, 0, 128}, {budget.MemRowSet, 40, 88}, {budget.Delta, 60, 64}, {budget.Merge, 30, 64},
+		{budget.Compaction, 12, 54}, {budget.Merge, 60, 32}, {budget.Merge, -90, 64}, {budget.Compaction, -12, 64},
+	} {
+		b.Reserve(step.kind, step.bytes*mib)
+		must.Equal(t, c.Limit()/mib, step.want, step.kind, step.bytes)
+	}
+}

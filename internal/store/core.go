@@ -33,6 +33,7 @@ type Core struct {
 	Cache    *cache.Cache
 	Reads    *budget.Gate // memory of blocks that are being read
 	Budget   *budget.Budget
+	Scanning atomic.Int64 // about how many bytes scans take at most that run in their caller's goroutine
 	Pins     *Pins
 	Counters *Counters
 	Recovery storeinfo.Recovery
@@ -259,15 +260,23 @@ func (c *Core) TabletOptions() tablet.Options {
 		RowSets: rowset.Options{Blocks: openBlocks{c.Blocks}, Cache: c.Cache, Grow: c.Budget.Grower(budget.Delta),
 			Reads: c.Reads},
 		GrowMem:     c.Budget.Grower(budget.MemRowSet),
+		GrowFlush:   c.Budget.Grower(budget.Compaction),
 		GrowMerge:   c.Budget.Grower(budget.Merge),
 		TargetBytes: c.Options.RowSetBytes,
-		MergeBytes:  c.Options.MemoryLimit / 2,
+		MergeBytes:  c.mergeBytes,
 
 		RecompressAfter: c.Options.RecompressAfter,
 		Logger:          c.Options.Logger,
 		Progress:        c.Options.Progress,
 		Throttle:        c.throttle,
 	}
+}
+
+// mergeBytes returns how much memory the next merge may take to read rowsets: what others leave of a
+// quarter of the memory limit, a sixteenth at least.
+func (c *Core) mergeBytes() int64 {
+	limit := c.Options.MemoryLimit
+	return max(limit/4-c.Budget.UsedBy(budget.Merge), limit/16)
 }
 
 // openBlocks adapts the block manager to the interface of package rowset.

@@ -21,7 +21,7 @@ func (w *Writer) OverLimit() bool {
 const softShare = 60
 
 // writersMemory returns the bytes for which writers wait: all that are counted, without those of
-// scans and merges, since a flush frees none of them.
+// scans and compactions, since a flush frees none of them.
 func (w *Writer) writersMemory() int64 {
 	return w.core.Budget.Used() - w.core.Budget.UsedBy(budget.Scan) - w.core.Budget.UsedBy(budget.Merge)
 }

@@ -65,7 +65,7 @@ func New(dir string, o Options) *Store {
 	s := &Store{Core: newCore(storedir.At(o.FS, dir, o.Logger), o), idle: make(chan struct{}, 1)}
 	s.host = host{s}
 	s.pacer = newPacer(o.MemoryLimit,
-		func() int64 { return s.Budget.Used() + s.Cache.Used() + s.Reads.Used() },
+		func() int64 { return s.Budget.Used() + s.Cache.Used() + s.Reads.Used() + s.Scanning.Load() },
 		func() bool { return s.running.Load() > 0 })
 	s.followers = storedir.NewFollowers(s.Dir, o.FollowerLag)
 	if o.CompactionBandwidth > 0 {

@@ -197,6 +197,17 @@ func (j *job) writeDeltaFiles(ctx context.Context, c compaction.DeltaChoice) (*r
 	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
 	run.Floor = e.Floor
 	run.RowFile = t.Metadata().RowFile
+	n := len(cols)
+	switch {
+	case c.Kind == compaction.Recompress:
+		n = 1 // one column after another
+	case cols == nil:
+		n = len(rewrite.UpdatedColumns(d.Schema, run.State.Deltas))
+	}
+	if memory, err := d.HistoriesBytes(); err == nil { // an error is reported by the compaction
+		memory += rowset.WriterBytes(d.Schema)
+		defer reserve(t.opts.GrowMerge, memory*int64(n)/int64(len(d.Schema.Columns)))()
+	}
 	var row *rowset.Metadata
 	if c.Kind == compaction.Recompress {
 		row, err = rewrite.Recompress(ctx, run)

@@ -189,6 +189,11 @@ func (j *job) writeRows(ctx context.Context, inputs []rewrite.Input, rows int64,
 	if e.Alter != nil && e.Alter.retype != nil {
 		written, convert = e.Alter.retype.to, e.Alter.retype.rows
 	}
+	grow := t.opts.GrowFlush
+	if e.Kind == compaction.Merge {
+		grow = t.opts.GrowMerge
+	}
+	defer reserve(grow, rowset.WriterBytes(written))()
 	w := rowset.NewRollingWriter(j.output(ctx), written, t.newRowSetID, t.opts.TargetBytes)
 	w.RowFiles, w.Dictionaries = e.rowFiles(t.Metadata()), &t.dictionaries
 	run := rewrite.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w, Convert: convert}

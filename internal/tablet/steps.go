@@ -61,22 +61,30 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 // countedStep is mergeStep with the memory that it takes reported to Options.GrowMerge.
 func (t *Tablet) countedStep(ctx context.Context, ids []uint64, memory int64, why string, force bool,
 	added func([]uint64)) (*Edit, error) {
-	if grow := t.opts.GrowMerge; grow != nil {
-		grow(memory)
-		defer grow(-memory)
-	}
+	defer reserve(t.opts.GrowMerge, memory)()
 	return t.mergeStep(ctx, ids, why, force, added)
+}
+
+// reserve calls grow, which may be nil, for n bytes. The caller calls release when the memory is no
+// longer in use.
+func reserve(grow func(n int64), n int64) (release func()) {
+	if grow == nil || n == 0 {
+		return func() {}
+	}
+	grow(n)
+	return func() { grow(-n) }
 }
 
 // fitting returns the rowsets that should be merged first, since reading all of them needs too much
 // memory: at least two, which overlap. It returns ids if all of them fit. The second result is the
-// memory that their merge takes, in bytes, or 0 if Options.MergeBytes is 0.
+// memory that their merge takes, in bytes, or 0 if Options.MergeBytes is nil.
 //
 // A merge has as many rowsets in memory as are over one key, see rewrite.Bounded.
 func (t *Tablet) fitting(ids []uint64) ([]uint64, int64, error) {
-	if t.opts.MergeBytes <= 0 {
+	if t.opts.MergeBytes == nil {
 		return ids, 0, nil
 	}
+	limit := t.opts.MergeBytes()
 	st, err := t.acquire()
 	if err != nil {
 		return nil, 0, err
@@ -106,7 +114,7 @@ func (t *Tablet) fitting(ids []uint64) ([]uint64, int64, error) {
 		if err != nil {
 			need = 0 // the merge will report the damage
 		}
-		if total+need > t.opts.MergeBytes && len(over) >= 2 {
+		if total+need > limit && len(over) >= 2 {
 			return idsOf(over), total, nil
 		}
 		over, needs, total = append(over, d), append(needs, need), total+need

@@ -32,7 +32,9 @@ func TestMergeInSteps(t *testing.T) {
 				n := must.Get(d.HistoriesBytes())(t)
 				most, all = max(most, n), append(all, d.Metadata().ID)
 			}
-			w.tab.opts.MergeBytes = int64(fit) * most
+			if fit > 0 {
+				w.tab.opts.MergeBytes = func() int64 { return int64(fit) * most }
+			}
 			w.events = nil
 			must.Do(t, w.tab.Merge(t.Context(), compaction.Choice{RowSets: all, Why: "a test"}))
 			must.Equal(t, len(w.events) == 1, fit == 0 || fit >= sets, len(w.events), "steps")

@@ -105,9 +105,14 @@ type Options struct {
 	RowSets     rowset.Options
 	GrowMem     func(n int64) // called when MemRowSets allocate n bytes; n is negative on release
 	TargetBytes int64         // size at which a flush or compaction starts a new rowset; 0 = 32 MiB
-	GrowMerge   func(n int64) // called with the memory that a merge will take, and with -n at its end; nil disables it
-	MergeBytes  int64         // memory that reading the rowsets of a merge should take at most; 0 = any
 	Logger      *slog.Logger
+
+	// GrowFlush and GrowMerge are called with the memory that a flush, or a compaction, will take, and
+	// with -n at its end. nil disables them.
+	GrowFlush, GrowMerge func(n int64)
+	// MergeBytes returns how many bytes reading the rowsets of a merge should take at most. nil: any
+	// number.
+	MergeBytes func() int64
 
 	// RecompressAfter is the age at which a rowset is at rest; a negative one: none is.
 	RecompressAfter time.Duration
