@@ -93,8 +93,16 @@ func (s *Store) CreateTables(tables ...NewTable) ([]*Table, error) {
 	}
 	defer s.leave()
 	rows, names := make([]*meta.Table, len(tables)), make(map[string]bool, len(tables))
+	made := map[*schema.Schema]*schema.Schema{} // tables with the same columns share a schema
+	created := func(columns *schema.Schema) (c *schema.Schema, err error) {
+		if c = made[columns]; c == nil {
+			c, err = columns.Created()
+			made[columns] = c
+		}
+		return c, err
+	}
 	for i, n := range tables {
-		row, err := s.newTable(n.Name, n.Columns, (*schema.Schema).Created, n.Options)
+		row, err := s.newTable(n.Name, n.Columns, created, n.Options)
 		if err == nil && names[n.Name] {
 			err = fault.ErrExists
 		}
@@ -110,11 +118,11 @@ func (s *Store) CreateTables(tables ...NewTable) ([]*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oribi: create %s: %w", tablesText(len(rows), rows[0].Name), err)
 	}
-	created := make([]*Table, len(handles))
+	list := make([]*Table, len(handles))
 	for i, t := range handles {
-		created[i] = t.(*Table)
+		list[i] = t.(*Table)
 	}
-	return created, nil
+	return list, nil
 }
 
 // tablesText returns the name of a single table, or how many tables there are.

@@ -19,6 +19,8 @@ const sinkBuffer = 256 << 10
 // hundreds of sinks.
 const sinkPiece = 32 << 10
 
+var zeros [4096]byte
+
 // sinkPieces are pieces that no sink uses.
 var sinkPieces = sync.Pool{New: func() any { return new([sinkPiece]byte) }}
 
@@ -176,8 +178,11 @@ func (s *sink) finish() (blockRow, error) {
 		return blockRow{}, s.err
 	}
 	m := s.c.m
-	pad := alignUp(s.size, m.state.format.blockSize) - s.size
-	s.keep(make([]byte, pad))
+	for pad := alignUp(s.size, m.state.format.blockSize) - s.size; pad > 0; {
+		n := min(pad, int64(len(zeros)))
+		s.keep(zeros[:n])
+		pad -= n
+	}
 	if err := s.flush(); err != nil {
 		return blockRow{}, err
 	}

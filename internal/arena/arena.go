@@ -104,7 +104,7 @@ func (a *Arena) startChunk(need int) [][]byte {
 	}
 	chunks := a.addChunk(max(a.next, need+wordLen))
 	a.current, a.off = len(chunks)-1, 0
-	a.next = min(2*a.next, maxChunkBytes)
+	a.next = min(max(a.next, int(a.size.Load())), maxChunkBytes) // which doubles the size
 	if a.current == 0 {
 		a.off = wordLen // no piece has Ref 0
 	}

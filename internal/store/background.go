@@ -134,6 +134,7 @@ type operation struct {
 	deltas  compaction.DeltaChoice // Minor, Major, Recompress, UndoGC
 	plan    tablet.MergePlan       // Merge
 	skip    bool                   // LogGC: skipLog first
+	joined  []*Table               // Flush: other small tables, flushed in the same metadata commit
 }
 
 // rowsets returns the rowsets that the operation reads from disk.
@@ -161,6 +162,7 @@ type tableWork struct {
 
 	damaged map[uint64]bool             // rowsets in which a rewrite has found damage
 	futile  map[maintenance.Kind]uint64 // version of the table that an operation other than a flush has left as it was
+	apart   bool                        // its last joint flush has failed: it is flushed alone
 	hidden  bool                        // the policy was not shown all rowsets: running compactions owned some
 
 	first lsn.LSN   // the oldest operation in memory; lsn.Max = none

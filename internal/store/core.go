@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -247,6 +248,9 @@ func (c *Core) readTables(have func(number uint32) *meta.Table) (stored meta.Sto
 			}
 		}
 		row, err := meta.DecodeTable(value)
+		if n := len(rows); err == nil && n > 0 && reflect.DeepEqual(rows[n-1].Schema, row.Schema) {
+			row.Schema = rows[n-1].Schema // thousands of tables may have the same columns
+		}
 		rows = append(rows, row)
 		return err
 	})

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -42,6 +44,38 @@ func (b *Background) list(now time.Time, tables bool) (ops []operation) {
 			op.table == nil && b.counts.Of(op.Kind).Running > 0
 	}
 	return ops
+}
+
+// joinFlushes makes one operation of flushes of small tables that are due for the same reason: memory
+// is short, the log is long, or they are old. While the log is long, a table joins if it keeps more
+// than half of what the log may have: it would be next. The operation frees, costs, and gains as much as
+// all of them, so it comes before each of the others, which remain in ops. The caller holds b.mu.
+func (b *Background) joinFlushes(s maintenance.State, ops []operation) {
+	var small []int
+	short, long := s.Memory > s.SoftMemory, false
+	for i := range ops {
+		o := &ops[i]
+		if o.Kind == maintenance.Flush && !o.Blocked && o.Memory < jointShare && !b.tables[o.Table].apart {
+			small = append(small, i)
+			long = long || o.Log >= s.LogTarget
+		}
+	}
+	small = slices.DeleteFunc(small, func(i int) bool {
+		return !short && ops[i].Gain <= 0 && !(long && ops[i].Log >= s.LogTarget/2)
+	})
+	if len(small) < 2 {
+		return
+	}
+	slices.SortFunc(small, func(i, j int) int { return cmp.Compare(ops[j].Log, ops[i].Log) })
+	all := &ops[small[0]]
+	for _, i := range small[1:] {
+		o := &ops[i]
+		if len(all.joined)+2 > jointTables || all.Memory+o.Memory > jointBytes {
+			break
+		}
+		all.joined = append(all.joined, o.table)
+		all.Memory, all.Cost, all.Gain = all.Memory+o.Memory, all.Cost+o.Cost, all.Gain+o.Gain
+	}
 }
 
 // listLogGC returns the removal of log segments. Without tables, it waits until it is time to
@@ -216,6 +250,13 @@ func (b *Background) plan(tables []*Table) {
 func (b *Background) perform(ctx context.Context, op operation) (bytes int64, err error) {
 	switch op.Kind {
 	case maintenance.Flush:
+		if len(op.joined) > 0 {
+			tables := []*tablet.Tablet{op.table.Tablet}
+			for _, t := range op.joined {
+				tables = append(tables, t.Tablet)
+			}
+			return b.w.FlushAll(ctx, tables)
+		}
 		r, err := op.table.Flush(ctx)
 		return r.BytesWritten, err
 	case maintenance.DeltaFlush:

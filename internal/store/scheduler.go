@@ -191,6 +191,9 @@ func (b *Background) carryOut(ctx context.Context, op operation) error {
 	if op.table != nil {
 		op.table.noted.Store(false)
 	}
+	for _, t := range op.joined {
+		t.noted.Store(false)
+	}
 	wake(b.wake)
 	return err
 }
@@ -200,6 +203,15 @@ func (b *Background) carryOut(ctx context.Context, op operation) error {
 func (b *Background) learn(op operation, result maintenance.Result, damaged []uint64, now time.Time) {
 	job := maintenance.Job{Kind: op.Kind, Table: op.Table}
 	w := b.tables[op.Table]
+	if op.Kind == maintenance.Flush && w != nil {
+		w.apart = false
+	}
+	if len(op.joined) > 0 && result == maintenance.Failed {
+		for _, t := range append(op.joined, op.table) {
+			b.of(t).apart = true
+		}
+		return
+	}
 	switch {
 	case result == maintenance.Canceled:
 	case result == maintenance.Done:
@@ -279,6 +291,9 @@ func (b *Background) next() (operation, bool) {
 // due.
 func (b *Background) choose(ops []operation) int {
 	state := b.state()
+	if b.o.Schedule == nil {
+		b.joinFlushes(state, ops)
+	}
 	list := make([]maintenance.Operation, len(ops))
 	b.counts.Queued = 0
 	for i := range ops {

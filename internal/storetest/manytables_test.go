@@ -68,7 +68,9 @@ func openMany(fsys vfs.FS) (*oribi.Store, error) {
 // eachCrash calls do, and at each of its file operations opens the states that a crash may leave.
 // classify returns the kind of such a state; it returns how often each kind was found before do had
 // returned, and after it.
-func eachCrash(t *testing.T, disk *crashfs.FS, do func(), classify func(*oribi.Store) string) (during, after map[string]int) {
+func eachCrash(
+	t *testing.T, disk *crashfs.FS, do func(), classify func(*oribi.Store) string,
+) (during, after map[string]int) {
 	t.Helper()
 	r := seedtest.Rand(t)
 	crash := func(at string, point *crashfs.Point, found map[string]int) {
@@ -229,7 +231,8 @@ func TestFlushTablesAfterAFailure(t *testing.T) {
 	for fail := 0; ; fail++ {
 		putMany(t, store, tables, fail)
 		want := must.Get(followers.Content(store))(t)
-		fault := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write}, Name: "data/*", Skip: fail, Err: syscall.ENOSPC})
+		fault := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write}, Name: "data/*", Skip: fail,
+			Err: syscall.ENOSPC})
 		err := store.FlushTables(t.Context(), tables...)
 		disk.Heal()
 		if fault.Failures() == 0 {
