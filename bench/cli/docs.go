@@ -58,7 +58,7 @@ var families = []struct {
 	{"Scans", []string{"sum", "filter-*", "group", "q1", "q6", "travel-*", "scan-*", "column-decode"}},
 	{"Writes", []string{"write", "upsert", "update-column", "load-sorted", "load-random", "commit", "commit-*",
 		"kv-commit-*", "apply", "write-amp", "write-stall*", "rate*"}},
-	{"Maintenance", []string{"flush", "merge", "merge-*", "delta-compact", "replay", "open", "open-*", "follow-*",
+	{"Maintenance", []string{"flush", "merge", "merge-*", "delta-compact", "many-tables", "replay", "open", "open-*", "follow-*",
 		"updated-*"}},
 	{"Formats", []string{"size", "size-*", "hfile-*", "carbondata-*", "kudu-*"}},
 	{"Interchange", []string{"load", "load-*", "export-*", "scan-csv"}},
