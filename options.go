@@ -68,11 +68,16 @@ type Options struct {
 	// MemoryLimit bounds the memory of the store, in bytes: rows not yet flushed, cache, compaction
 	// buffers, transactions, metadata. Default 256 MiB, at least 16 MiB.
 	//
-	// Go's garbage is not included: the heap grows to twice of what is in use, unless the program
-	// bounds it with GOMEMLIMIT or debug.SetMemoryLimit, for instance to 5/4 of MemoryLimit if it
-	// needs little memory itself. The cache takes what rows, changes and merges leave of half of
-	// MemoryLimit, and of three quarters if the heap was bounded when the store was opened; a
-	// quarter at least.
+	// Garbage is bounded too: the store runs the garbage collector when the heap of the program has
+	// MemoryLimit and 48 MiB, plus what the program needs itself with the garbage that GOGC allows.
+	// So a program that needs little memory itself takes up to MemoryLimit and 128 MiB, and some tens
+	// of MiB more if it writes tables of hundreds of columns. Open scans are not limited: one of a
+	// wide table takes up to 16 MiB for each rowset that it reads at a time. GOMEMLIMIT applies as well if it is less; with GOGC=off the program's collections
+	// are its own matter, and the store runs none.
+	//
+	// The cache takes what rows, changes and compactions leave of half of MemoryLimit, and of three
+	// quarters if GOMEMLIMIT or debug.SetMemoryLimit was set when the store was opened; a quarter at
+	// least, or an eighth during compactions of wide tables.
 	MemoryLimit int64
 	// ReadAheadBytes makes Open read all files of tables before it returns, if they have at most so
 	// many bytes, so that the first reads find them in the system's memory. That takes as long as

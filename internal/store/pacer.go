@@ -45,7 +45,7 @@ type pacer struct {
 }
 
 const (
-	garbageBytes   = 64 << 20 // of the store
+	garbageBytes   = 48 << 20 // of the store
 	uncountedBytes = 32 << 20
 
 	// garbageShare: at least 1/garbageShare of the live bytes are allocated between two collections of

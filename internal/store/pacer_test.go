@@ -21,16 +21,16 @@ func TestPacerBoundsTheHeap(t *testing.T) {
 		bound   int64 // in MiB
 		due     bool
 	}{
-		{"small heap", heap{objects: 50, live: 30, goal: 60, percent: 100}, 20, 320, false},
-		{"store at its limit", heap{objects: 320, live: 200, goal: 400, percent: 100}, 190, 320, true},
-		{"store below its limit", heap{objects: 319, live: 200, goal: 400, percent: 100}, 190, 320, false},
-		{"program of 500 MiB", heap{objects: 600, live: 700, goal: 1400, percent: 100}, 168, 1320, false},
-		{"program of 500 MiB at the bound", heap{objects: 1320, live: 700, goal: 1400, percent: 100}, 168, 1320, true},
-		{"program with GOGC=400", heap{objects: 1320, live: 700, goal: 3500, percent: 400}, 168, 2820, false},
-		{"little garbage", heap{objects: 330, live: 290, goal: 580, percent: 100}, 280, 320, false},
-		{"GOMEMLIMIT below the bound", heap{objects: 320, live: 200, goal: 300, percent: 100}, 190, 320, false},
-		{"GOMEMLIMIT above the bound", heap{objects: 320, live: 200, goal: 400, percent: 100}, 190, 320, true},
-		{"GOGC=off", heap{objects: 2000, live: 200, goal: 1 << 40, percent: -1}, 190, 320, false},
+		{"small heap", heap{objects: 50, live: 30, goal: 60, percent: 100}, 20, 304, false},
+		{"store at its limit", heap{objects: 304, live: 200, goal: 400, percent: 100}, 190, 304, true},
+		{"store below its limit", heap{objects: 303, live: 200, goal: 400, percent: 100}, 190, 304, false},
+		{"program of 500 MiB", heap{objects: 600, live: 700, goal: 1400, percent: 100}, 168, 1304, false},
+		{"program of 500 MiB at the bound", heap{objects: 1304, live: 700, goal: 1400, percent: 100}, 168, 1304, true},
+		{"program with GOGC=400", heap{objects: 1320, live: 700, goal: 3500, percent: 400}, 168, 2804, false},
+		{"little garbage", heap{objects: 330, live: 290, goal: 580, percent: 100}, 280, 304, false},
+		{"GOMEMLIMIT below the bound", heap{objects: 320, live: 200, goal: 300, percent: 100}, 190, 304, false},
+		{"GOMEMLIMIT above the bound", heap{objects: 304, live: 200, goal: 400, percent: 100}, 190, 304, true},
+		{"GOGC=off", heap{objects: 2000, live: 200, goal: 1 << 40, percent: -1}, 190, 304, false},
 	} {
 		for _, f := range []*int64{&c.heap.objects, &c.heap.live, &c.heap.goal} {
 			*f *= mib
@@ -53,20 +53,20 @@ func TestPacerRemembersFreedMemory(t *testing.T) {
 	s.note(h, 200*mib)
 	h.live, h.cycles = 210*mib, 2
 	s.note(h, 20*mib)
-	must.Equal(t, s.bound(h, 64*mib)/mib, 128, "bound after a flush")
+	must.Equal(t, s.bound(h, 64*mib)/mib, 112, "bound after a flush")
 	h.cycles = 3
 	s.note(h, 20*mib)
-	must.Equal(t, s.bound(h, 64*mib)/mib, 128+(210-20-32)+157, "bound of a program with 210 MiB")
+	must.Equal(t, s.bound(h, 64*mib)/mib, 112+(210-20-32)+157, "bound of a program with 210 MiB")
 }
 
 // The closer the heap is to the bound, the sooner is the next reading.
 func TestPacerReadsTheHeapInTime(t *testing.T) {
 	var s paceState
-	const limit = 256 * mib // bound: 320
+	const limit = 256 * mib // bound: 304
 	for _, c := range []struct {
 		objects int64
 		want    time.Duration
-	}{{0, latest}, {320 - 128, 62500 * time.Microsecond}, {320, soonest}, {500, soonest}} {
+	}{{0, latest}, {304 - 128, 62500 * time.Microsecond}, {304, soonest}, {500, soonest}} {
 		must.Equal(t, s.wait(heap{objects: c.objects * mib, percent: 100}, limit), c.want, c.objects)
 	}
 	must.Equal(t, s.wait(heap{objects: 500 * mib, percent: -1}, limit), latest, "GOGC=off")
