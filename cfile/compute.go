@@ -38,6 +38,15 @@ func Maximum() *Extreme {
 	return &Extreme{encoding.Extreme{Greatest: true}, encoding.StringExtreme{Greatest: true}}
 }
 
+// Add adds a cell of a column of type t that is not NULL.
+func (e *Extreme) Add(t schema.Type, cell []byte) {
+	if t.Variable() {
+		e.strings.Add(cell)
+	} else {
+		e.extreme.Add(t, cell)
+	}
+}
+
 // Cell returns the cell, or nil if no cell was added. It is valid until another cell is added. Of
 // floats, −0 is below +0, and NaN is returned only if all cells are NaN.
 func (e *Extreme) Cell() []byte {

@@ -27,6 +27,7 @@ import (
 // and no sequence numbers to distinguish the changes of one batch. The cost: every change of a row
 // is reached through its entry.
 type MemStore struct {
+	id     uint32            // see Window.Settled
 	format *change.RowFormat // of the images in replacements
 	grow   func(n int64)
 
@@ -62,6 +63,7 @@ func newMemTree() *btree.BTreeG[memRow] {
 // Release with minus their sum; nil disables it.
 func NewMemStore(format *change.RowFormat, grow func(n int64)) *MemStore {
 	return &MemStore{
+		id:      memStores.Add(1),
 		format:  format,
 		changes: arena.New(grow),
 		grow:    grow,

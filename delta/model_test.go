@@ -413,7 +413,7 @@ func (w *world) newWindow(t *rapid.T, snap mvcc.Snapshot) columnsWindow {
 // checkWindow compares one prepared window with the model, column by column.
 func (w *world) checkWindow(t *rapid.T, win columnsWindow, snap mvcc.Snapshot, from, n int) {
 	touched, some, cells := w.touched(snap, from, n, win.ids)
-	if win.PrepareUnchanged(batch.Ordinal(from), batch.Ordinal(from+n)) {
+	if win.PrepareKnown(batch.Ordinal(from), batch.Ordinal(from+n)) {
 		if cells {
 			t.Fatalf("rows [%d,%d) at %d: unchanged for columns %v", from, from+n, snap, win.ids)
 		}

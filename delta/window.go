@@ -28,8 +28,13 @@ type Window struct {
 	files  []windowFile // undos newest first, redos oldest first: from the base outward
 	mem    *MemStore    // nil if none of its changes applies to snap
 	births []Birth      // nil if none applies to snap; otherwise some may not
+	later  bool         // snap does not see all changes in redo files
 
 	memDeletes bool // only the deletes in mem are needed
+
+	// If deadRows is not nil, the window uses it and the overlays of columns instead of the stores.
+	deadRows *Overlay
+	overlays []overlaid
 
 	// The changes in the current window. Changes from files stay in the form in which their cblock
 	// has them, as runs: to decode each change into columns would take longer than all else that a
@@ -95,6 +100,7 @@ func (w *Window) Reset(t *Tracker, snap mvcc.Snapshot, columns []schema.ColumnID
 		w.addFile(t, f, filter{kind: undos, to: snap}, columns)
 	}
 	for _, f := range t.Redo {
+		w.later = w.later || !snap.Sees(f.stats.Max)
 		w.addFile(t, f, filter{kind: redos, to: snap}, columns)
 	}
 	if any, cells := t.Mem.concerns(snap, columns); any {
@@ -120,6 +126,10 @@ func (w *Window) Prepare(from batch.Ordinal, n int) error {
 		return nil // no change applies in any window
 	}
 	w.from, w.n = uint64(from), n
+	if w.deadRows != nil {
+		w.prepareOverlays()
+		return nil
+	}
 	to := w.from + uint64(n)
 	for i := range w.files {
 		f := &w.files[i]
@@ -144,9 +154,16 @@ func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	return nil
 }
 
-// PrepareUnchanged prepares w for rows [from, to) and returns true if it is known, without reading a
-// file, that no change applies to any of them. Otherwise it does nothing.
-func (w *Window) PrepareUnchanged(from, to batch.Ordinal) bool {
+// PrepareKnown prepares w for rows [from, to) and returns true if it is known, without reading a
+// file, that no change applies to any of them, or if w uses overlays and all of them exist.
+// Otherwise it does nothing.
+func (w *Window) PrepareKnown(from, to batch.Ordinal) bool {
+	if w.deadRows != nil {
+		if lo, hi := w.deadRows.within(uint64(from), uint64(to)); hi > lo {
+			return false
+		}
+		return w.Prepare(from, int(to-from)) == nil
+	}
 	if w.mem != nil && w.mem.changesIn(from, uint64(to), w.memDeletes) ||
 		len(birthsOf(w.births, uint64(from), uint64(to))) > 0 {
 		return false
@@ -167,6 +184,9 @@ func (w *Window) clear() {
 		c := &w.columns[i]
 		clear(c.cells)
 		c.rows, c.cells = c.rows[:0], c.cells[:0]
+	}
+	for i := range w.overlays {
+		w.overlays[i].lo, w.overlays[i].hi = 0, 0
 	}
 	clear(w.runs)
 	w.runs, w.picks, w.images = w.runs[:0], w.picks[:0], w.images[:0]
@@ -262,11 +282,17 @@ func (w *Window) Empty() bool { return !w.some }
 
 // Touches reports whether a change in the window sets the column. If none does, the column's zone
 // maps and encoded data may decide a predicate; deletes do not matter for that.
-func (w *Window) Touches(id schema.ColumnID) bool { return w.find(id) >= 0 }
+func (w *Window) Touches(id schema.ColumnID) bool { return w.find(id) >= 0 || w.overlay(id) != nil }
 
 // AddTouched sets bit i of rows for each row from+i whose cell ApplyColumn overwrites. rows has at
 // least n bits.
 func (w *Window) AddTouched(id schema.ColumnID, rows batch.Bitmap) {
+	if c := w.overlay(id); c != nil {
+		for _, row := range c.o.rows[c.lo:c.hi] {
+			rows.Set(int(uint64(row) - w.from))
+		}
+		return
+	}
 	i := w.find(id)
 	if i < 0 {
 		return
@@ -320,12 +346,17 @@ func (w *Window) DeadForGood() bool {
 // ApplyColumn overwrites the base cells in v, of rows [from, from+n), with the changes of the
 // column. Byte strings in v are never overwritten. v changes only if Touches(id).
 func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
+	c := w.overlay(id)
 	i := w.find(id)
-	if i < 0 {
+	if i < 0 && c == nil {
 		return
 	}
 	if v.Len != w.n {
 		panic(fmt.Sprintf("delta: %d cells of column %d, window of %d rows", v.Len, id, w.n))
+	}
+	if c != nil {
+		c.apply(w.from, v)
+		return
 	}
 	for k := range w.runs {
 		w.applyRun(&w.runs[k], id, v)
@@ -336,8 +367,8 @@ func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
 			v.SetCell(int(r.row), w.mem.format.Cell(r.image, at))
 		}
 	}
-	c := &w.columns[i]
-	for k, row := range c.rows {
-		v.SetCell(int(row), c.cells[k])
+	u := &w.columns[i]
+	for k, row := range u.rows {
+		v.SetCell(int(row), u.cells[k])
 	}
 }

@@ -23,15 +23,15 @@ type ahead struct {
 }
 
 // looksAhead reports whether the next rows, up to to, are offered to the consumer together: up to
-// aheadRows of them, to which no change applies. Testing and adding up stored values takes little more
-// than the fixed work for each window.
+// aheadRows of them, if no change applies to them or the window has the changes in overlays. Testing
+// and adding up stored values takes little more than the fixed work for each window.
 func (it *Iterator) looksAhead() (to batch.Ordinal, ok bool) {
 	a := &it.ahead
 	if it.consumer == nil || a.off || it.next < a.to || it.req.Descending() || it.span != nil {
 		return 0, false
 	}
 	to = min(it.end, (it.next/aheadRows+1)*aheadRows)
-	return to, it.window.PrepareUnchanged(it.next, to)
+	return to, it.window.PrepareKnown(it.next, to)
 }
 
 // lookAhead tests the next rows, up to to, on stored values and offers them to the consumer. If it does not

@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"bytes"
+	"math/bits"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
@@ -94,7 +95,11 @@ func (w *encoded) Sum(i int, rows batch.Bitmap) (sum batch.Int128, n int64, ok b
 	if r == nil || c.Type.Physical() == schema.Int128 { // whose sum may have more bits
 		return sum, 0, false, err
 	}
-	stored, changed, few := w.stored(c, rows)
+	touched, diffs, differ := w.it.window.Differences(c.ID)
+	stored, changed, few := rows, batch.Bitmap(nil), true
+	if !differ {
+		stored, changed, few = w.stored(c, rows)
+	}
 	if !few {
 		return sum, 0, false, nil
 	}
@@ -104,6 +109,9 @@ func (w *encoded) Sum(i int, rows batch.Bitmap) (sum batch.Int128, n int64, ok b
 	}
 	sum, _ = w.sum.Int128()
 	n = w.sum.Count()
+	if differ {
+		sum, _ = sum.Add(w.difference(rows, touched, diffs))
+	}
 	if changed != nil {
 		v := w.it.changedCells(col)
 		for row := changed.Next(0); row >= 0; row = changed.Next(row + 1) {
@@ -114,6 +122,30 @@ func (w *encoded) Sum(i int, rows batch.Bitmap) (sum batch.Int128, n int64, ok b
 		}
 	}
 	return sum, n, true, nil
+}
+
+// difference returns the sum of the differences of those touched rows of the window that are in
+// rows.
+func (w *encoded) difference(rows batch.Bitmap, touched []uint32, diffs []int64) batch.Int128 {
+	var low uint64
+	var high int64
+	add := func(d int64) {
+		var carry uint64
+		low, carry = bits.Add64(low, uint64(d), 0)
+		high += d>>63 + int64(carry)
+	}
+	if rows.Count() == w.it.n {
+		for _, d := range diffs {
+			add(d)
+		}
+		return batch.Int128{Lo: low, Hi: high}
+	}
+	from := uint32(w.it.from)
+	for i, d := range diffs {
+		at := touched[i] - from
+		add(d & -int64(rows[at>>6]>>(at&63)&1)) // without a branch: half of the rows may be selected
+	}
+	return batch.Int128{Lo: low, Hi: high}
 }
 
 // SumProducts adds up products of integers. If a selected row was changed, it leaves the window to
@@ -142,20 +174,30 @@ func (w *encoded) SumProducts(i, j int, rows batch.Bitmap) (sum batch.Int128, n 
 
 // Extreme returns the least or greatest number or byte string.
 func (w *encoded) Extreme(i int, greatest bool, rows batch.Bitmap) (cell []byte, ok bool, err error) {
-	_, c, r, err := w.column(i)
+	col, c, r, err := w.column(i)
 	if r == nil || err != nil {
 		return nil, false, err
 	}
 	stored, changed, few := w.stored(c, rows)
-	if !few || changed != nil {
+	if !few {
 		return nil, false, nil
 	}
 	e := new(cfile.Extreme)
 	if greatest {
 		e = cfile.Maximum()
 	}
-	ok, err = r.Extreme(w.it.from, w.it.n, stored, e)
-	return e.Cell(), ok, err
+	if ok, err = r.Extreme(w.it.from, w.it.n, stored, e); !ok || err != nil {
+		return nil, false, err
+	}
+	if changed != nil {
+		v := w.it.changedCells(col)
+		for row := changed.Next(0); row >= 0; row = changed.Next(row + 1) {
+			if cell := v.Cell(row); cell != nil {
+				e.Add(c.Type, cell)
+			}
+		}
+	}
+	return e.Cell(), true, nil
 }
 
 // Split divides rows by the words of the file's dictionary.

@@ -10,8 +10,11 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/rowpage"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -21,7 +24,7 @@ type windowCheck struct {
 	w     *testRowSet
 	r     *rand.Rand
 	req   *scan.Options
-	count [6]int // answers by kind: Count, Sum, SumProducts, Extreme, Split, Strips
+	count [7]int // answers by kind: Count, Sum, SumProducts, Extreme, Split, Strips, Sum by differences
 	take  bool
 	rows  int
 }
@@ -176,6 +179,8 @@ func (c *windowCheck) checkSums(e *encoded, i int, rows batch.Bitmap) error {
 			return errWindow
 		}
 		c.answered(1, true)
+		_, _, differ := e.it.window.Differences(c.schemaColumn(i).ID)
+		c.answered(6, differ)
 	}
 	for j := range c.req.Columns {
 		sum, n, ok, err := e.SumProducts(i, j, rows)
@@ -273,14 +278,25 @@ func (c *windowCheck) checkSplits(e *encoded, i int, rows batch.Bitmap, inner fu
 }
 
 // Windows compute what the model does, whatever is stored, NULL, changed, deleted or filtered. A
-// consumer that takes all of them leaves no batch.
+// consumer that takes all of them leaves no batch. From the third scan of a state on, changes are in
+// overlays.
 func TestWindowsComputeWhatTheModelDoes(t *testing.T) {
-	var count [6]int
+	rowpage.Eager.Store(true)
+	var count [7]int
 	test := func(t *testing.T, r *rand.Rand, w *testRowSet) {
-		for _, snap := range w.snapshots(r) {
+		set := w.cached(t, cache.New(16<<20))
+		defer set.Unref()
+		snaps := w.snapshots(r)
+		for range 4 {
+			snaps = append(snaps, mvcc.Everything)
+		}
+		for _, snap := range snaps {
 			req := w.randomRequest(r, snap)
 			req.Descending, req.Keys = false, false
-			it, err := newIterator(w.set, req)
+			if r.IntN(2) == 0 {
+				req.Lower, req.Upper, req.Rows = nil, nil, scan.RowRange{}
+			}
+			it, err := newIterator(set, req)
 			must.Do(t, err)
 			check := &windowCheck{w: w, r: r, req: &req, take: r.IntN(2) == 0}
 			it.Offer(check.consume)

@@ -166,6 +166,9 @@ func (it *Iterator) Next() bool {
 	if it.rows == 0 && it.err == nil {
 		it.rows, it.err = it.d.windowOf(it.columnsRead, it.deltas)
 		it.part = batch.Ordinal(it.req.FirstRows())
+		if it.err == nil && (it.consumer != nil || it.part == batch.WindowRows && len(it.req.Columns()) == 0) {
+			it.err = it.useOverlays()
+		}
 	}
 	for it.err == nil && (it.passDead() || it.takeMore()) {
 		if to, ok := it.looksAhead(); ok {

@@ -72,20 +72,22 @@ type Options struct {
 type DiskRowSet struct {
 	Schema *schema.Schema
 
-	opts      Options
-	encoder   *keyenc.Encoder
-	rowFormat *change.RowFormat // of base rows in the cache
-	columns   []column          // by index in Schema
-	newest    block.ID          // of the columns' blocks
-	index     lazy[*cfile.Reader]
-	filter    lazy[*bloom.Reader]
-	rows      lazy[*rowFile]
-	directory directory
-	found     atomic.Int32             // see usuallyFinds
-	dead      atomic.Pointer[deadRows] // nil: no block is known to be dead
-	deadAs    atomic.Uint64            // the timestamp as of which all rows are known to be dead; 0: none
-	rowsOff   atomic.Bool              // the row file is damaged so that it does not open
-	rowsNoted atomic.Bool              // the row file is damaged; Options.Damaged was called
+	opts        Options
+	encoder     *keyenc.Encoder
+	rowFormat   *change.RowFormat // of base rows in the cache
+	columns     []column          // by index in Schema
+	newest      block.ID          // of the columns' blocks
+	index       lazy[*cfile.Reader]
+	filter      lazy[*bloom.Reader]
+	rows        lazy[*rowFile]
+	directory   directory
+	found       atomic.Int32             // see usuallyFinds
+	dead        atomic.Pointer[deadRows] // nil: no block is known to be dead
+	deadAs      atomic.Uint64            // the timestamp as of which all rows are known to be dead; 0: none
+	overlayMu   sync.Mutex               // held while overlays are made
+	overlayScan atomic.Pointer[overlayScan]
+	rowsOff     atomic.Bool // the row file is damaged so that it does not open
+	rowsNoted   atomic.Bool // the row file is damaged; Options.Damaged was called
 
 	// state is replaced by flushes of deltas and delta compactions, which hold the tablet's locks.
 	// Readers load it once.

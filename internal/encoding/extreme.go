@@ -129,6 +129,28 @@ func (e *Extreme) addFloats(v *planeView, sel []uint64, s *selections) {
 	}
 }
 
+// Add adds a cell that is not NULL.
+func (e *Extreme) Add(typ schema.Type, cell []byte) {
+	e.typ = typ
+	x, top := number128(cell), bit128(8*typ.Width()-1)
+	if !float(typ) {
+		if signed(typ) {
+			x = x.xor(top)
+		}
+		e.put(x)
+		return
+	}
+	magnitude := x.andNot(top)
+	switch infinity := infinityOf(typ.Width()); {
+	case magnitude.compare(infinity) > 0:
+		e.nan, e.isNaN = x, true
+	case x.and(top) == uint128{}:
+		e.put(x.or(top))
+	default:
+		e.put(low128(8 * typ.Width()).andNot(x))
+	}
+}
+
 // Cell returns the number as a cell, or nil if no number was added.
 func (e *Extreme) Cell() []byte {
 	if !e.ok && !e.isNaN {

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Eager makes rowsets write row files with schema.AutoRowFile for any rows, instead of when it pays.
-// Results are the same. It is for tests.
+// Eager makes rowsets write row files with schema.AutoRowFile for any rows, and scans make overlays of
+// any changes, instead of when it pays. Results are the same. It is for tests.
 var Eager atomic.Bool
 
 // Builder makes the pages of one file. Not safe for concurrent use.
