@@ -17,7 +17,8 @@ import (
 //
 //	bound = MemoryLimit + garbageBytes + twice the live bytes that are not of the store
 //
-// bytes. So the program has as much garbage of its own as without a store. The runtime's own
+// bytes, with the gaps between objects: a cache whose values come and go has up to 100 MiB of them. So
+// the program has as much garbage of its own as without a store. The runtime's own
 // settings apply too, whichever collects first:
 //
 //	GOGC=100          "twice" above; with another value the live bytes of the program grow by that
@@ -65,6 +66,7 @@ var collecting sync.Mutex
 // heap is a reading of the runtime's metrics.
 type heap struct {
 	objects int64 // bytes of objects, garbage included
+	gaps    int64 // bytes between objects, in memory for objects of their sizes
 	live    int64 // bytes that the last collection found in use
 	goal    int64 // bytes of objects at which the runtime collects
 	percent int64 // GOGC; negative if it is off
@@ -72,8 +74,8 @@ type heap struct {
 }
 
 // Names of the metrics, in the order of the fields of heap.
-var heapMetrics = [...]string{"/memory/classes/heap/objects:bytes", "/gc/heap/live:bytes", "/gc/heap/goal:bytes",
-	"/gc/gogc:percent", "/gc/cycles/total:gc-cycles"}
+var heapMetrics = [...]string{"/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes",
+	"/gc/heap/live:bytes", "/gc/heap/goal:bytes", "/gc/gogc:percent", "/gc/cycles/total:gc-cycles"}
 
 // heapReader reads the metrics. Not safe for concurrent use.
 type heapReader struct {
@@ -86,7 +88,7 @@ func (r *heapReader) read() heap {
 	}
 	metrics.Read(r.samples[:])
 	value := func(i int) int64 { return int64(min(r.samples[i].Value.Uint64(), math.MaxInt64)) }
-	h := heap{value(0), value(1), value(2), value(3), value(4)}
+	h := heap{value(0), value(1), value(2), value(3), value(4), value(5)}
 	if h.percent == math.MaxInt64 {
 		h.percent = -1
 	}
@@ -207,7 +209,7 @@ func (s *paceState) bound(h heap, limit int64) int64 {
 // due reports whether a collection is due that the runtime would run later.
 func (s *paceState) due(h heap, limit int64) bool {
 	bound := s.bound(h, limit)
-	return h.percent >= 0 && h.objects >= bound && h.goal > bound &&
+	return h.percent >= 0 && h.objects+h.gaps >= bound && h.goal+h.gaps > bound &&
 		h.objects-h.live >= h.live/garbageShare
 }
 
@@ -216,6 +218,6 @@ func (s *paceState) wait(h heap, limit int64) time.Duration {
 	if h.percent < 0 {
 		return latest
 	}
-	room := max(0, s.bound(h, limit)-h.objects)
+	room := max(0, s.bound(h, limit)-h.objects-h.gaps)
 	return min(max(time.Duration(float64(room)/allocRate*float64(time.Second)), soonest), latest)
 }

@@ -30,9 +30,11 @@ func TestPacerBoundsTheHeap(t *testing.T) {
 		{"little garbage", heap{objects: 330, live: 290, goal: 580, percent: 100}, 280, 304, false},
 		{"GOMEMLIMIT below the bound", heap{objects: 320, live: 200, goal: 300, percent: 100}, 190, 304, false},
 		{"GOMEMLIMIT above the bound", heap{objects: 304, live: 200, goal: 400, percent: 100}, 190, 304, true},
+		{"gaps", heap{objects: 204, gaps: 100, live: 140, goal: 280, percent: 100}, 135, 304, true},
+		{"fewer gaps", heap{objects: 204, gaps: 99, live: 140, goal: 280, percent: 100}, 135, 304, false},
 		{"GOGC=off", heap{objects: 2000, live: 200, goal: 1 << 40, percent: -1}, 190, 304, false},
 	} {
-		for _, f := range []*int64{&c.heap.objects, &c.heap.live, &c.heap.goal} {
+		for _, f := range []*int64{&c.heap.objects, &c.heap.gaps, &c.heap.live, &c.heap.goal} {
 			*f *= mib
 		}
 		c.heap.cycles = 1
@@ -69,6 +71,7 @@ func TestPacerReadsTheHeapInTime(t *testing.T) {
 	}{{0, latest}, {304 - 128, 62500 * time.Microsecond}, {304, soonest}, {500, soonest}} {
 		must.Equal(t, s.wait(heap{objects: c.objects * mib, percent: 100}, limit), c.want, c.objects)
 	}
+	must.Equal(t, s.wait(heap{objects: 100 * mib, gaps: 76 * mib, percent: 100}, limit), 62500*time.Microsecond, "gaps")
 	must.Equal(t, s.wait(heap{objects: 500 * mib, percent: -1}, limit), latest, "GOGC=off")
 }
 
