@@ -249,7 +249,7 @@ func sumUpdated(env *harness.Env, u updatedTable, t *oribi.Table) (harness.Measu
 }
 
 func getUpdated(env *harness.Env, u updatedTable, t *oribi.Table) (m harness.Measurement, err error) {
-	r := rand.New(rand.NewPCG(2, uint64(env.Round)))
+	r := rand.New(rand.NewPCG(2, 1))
 	var key [8]byte
 	var sum uint64
 	get := func() error {
