@@ -70,10 +70,11 @@ type Options struct {
 	//
 	// Garbage is bounded too: the store runs the garbage collector when the heap of the program has
 	// MemoryLimit and 48 MiB, plus what the program needs itself with the garbage that GOGC allows.
-	// So a program that needs little memory itself takes up to MemoryLimit and 128 MiB, and some tens
-	// of MiB more if it writes tables of hundreds of columns. Open scans are not limited: one of a
-	// wide table takes up to 16 MiB for each rowset that it reads at a time. GOMEMLIMIT applies as well if it is less; with GOGC=off the program's collections
-	// are its own matter, and the store runs none.
+	// So a program that needs little memory itself takes up to MemoryLimit and 128 MiB; tables of
+	// hundreds of columns need a limit of 256 MiB or more for that. Open scans are not limited: one
+	// of a wide table takes up to 16 MiB for each rowset that it reads at a time. GOMEMLIMIT applies
+	// as well if it is less; with GOGC=off the program's collections are its own matter, and the
+	// store runs none.
 	//
 	// The cache takes what rows, changes and compactions leave of half of MemoryLimit, and of three
 	// quarters if GOMEMLIMIT or debug.SetMemoryLimit was set when the store was opened; a quarter at
