@@ -16,13 +16,14 @@ type DeltaInfo struct {
 	RedoBytes   int64           // of the redo files
 	LargestRedo int64           // bytes of the largest redo file
 	Redos       int             // redo files
-	Updated     []UpdatedColumn // columns that redos change; none if all redos are DELETEs
+	Updated     []UpdatedColumn // columns that redos change; none if these are DELETEs, or too few to be folded
 	OfColumns   int             // columns that have a file
 	// RowFileBytes is the size of the row file, which is written anew if more than Spare columns
 	// are rewritten.
 	RowFileBytes int64
 	Spare        int
-	// Age is the time since the base or the redos were written, or 0 if it is not known.
+	// Age is the time since the base or the redos were written, or since the table was opened if that
+	// is less; 0 if it is not known.
 	Age        time.Duration
 	StaleUndos int   // undo files that no readable snapshot needs
 	StaleBytes int64 // of these files

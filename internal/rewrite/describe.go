@@ -19,6 +19,9 @@ type Ages struct {
 	// 0 no rowset is at rest.
 	Rest mvcc.Timestamp
 	Now  mvcc.Timestamp // the present time; 0 if it is not known
+	// Opened is the time when the table was opened. A table is not idle before: a process that opens
+	// it for a moment does not fold what others have written.
+	Opened mvcc.Timestamp
 }
 
 // DescribeDeltas describes a rowset of a table to compaction.PickDeltas. files says which row files
@@ -45,8 +48,8 @@ func DescribeDeltas(s *rowset.State, table *schema.Schema, ages Ages, files sche
 	case schema.AutoRowFile: // see rowset.DiskRowSet.KeepsRowFile
 		in.Spare = len(table.Columns) / 2
 	}
-	if ages.Now > s.Meta.Written {
-		in.Age = ages.Now.Time().Sub(s.Meta.Written.Time())
+	if since := max(s.Meta.Written, ages.Opened); ages.Now > since {
+		in.Age = ages.Now.Time().Sub(since.Time())
 	}
 	if ages.Rest > 0 && s.Meta.Written <= ages.Rest && len(in.Updated) == 0 && s.Deltas.Mem.Empty() {
 		in.Recompressible, in.Written = len(s.Meta.Recompressible(table)), s.Meta.Written

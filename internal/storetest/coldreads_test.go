@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/internal/rowpage"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -57,8 +56,7 @@ func wideStore(t *testing.T, w wide, options ...oribi.TableOption) vfs.FS {
 // last call.
 func openWide(t *testing.T, mem vfs.FS, o oribi.Options) (table *oribi.Table, reads func() int) {
 	t.Helper()
-	keydir.Eager.Store(false) // histories of other tests may have set it
-	rowpage.Eager.Store(false)
+	history.Usual()
 	fsys := &readsFS{FS: mem, pages: map[string]bool{}}
 	o.FS, o.ReadOnly = fsys, true
 	store := must.Get(oribi.Open("/wide", &o))(t)

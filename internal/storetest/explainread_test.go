@@ -7,9 +7,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/internal/rowpage"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -80,8 +79,7 @@ func filesRead(step *rowset.TraceStep) (names []string) {
 }
 
 func TestExplainSaysHowARowIsFound(t *testing.T) {
-	keydir.Eager.Store(false) // histories of other tests may have set it
-	rowpage.Eager.Store(false)
+	history.Usual()
 	table, inserted, changed := readTable(t)
 	explain := func(key int, opts ...oribi.GetOption) oribi.Trace {
 		t.Helper()

@@ -9,9 +9,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/internal/must"
-	"github.com/oribi-db/oribi/internal/rowpage"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -27,9 +26,8 @@ type sized struct {
 // the first reads of rows, and by later ones; and how much memory an open store has that grows with
 // the table.
 func TestSizing(t *testing.T) {
-	const limit = 16 << 20    // of which the cache takes a half
-	keydir.Eager.Store(false) // histories of other tests may have set it
-	rowpage.Eager.Store(false)
+	const limit = 16 << 20 // of which the cache takes a half
+	history.Usual()
 	ctx := context.Background()
 	for _, rows := range []int64{100_000, 400_000, 1_600_000} {
 		t.Run(fmt.Sprint(rows), func(t *testing.T) {

@@ -71,6 +71,10 @@ func (t *Tablet) Unflushed() Unflushed {
 	return u
 }
 
+// leastFold is how many bytes the redos of a rowset have at least when they are folded. A page of them
+// is read in less time than the metadata commit of the fold takes.
+const leastFold = 4 << 10
+
 // Deltas returns the descriptions of the rowsets from which the rules choose delta compactions,
 // without those that compactions own or that skip reports. nil skips none.
 func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo, err error) {
@@ -80,7 +84,7 @@ func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo
 	}
 	defer st.release()
 	row := t.Metadata()
-	ages := rewrite.Ages{Floor: t.opts.Store.HistoryFloor(t, row.HistorySec), Now: t.opts.Store.Now()}
+	ages := rewrite.Ages{Floor: t.opts.Store.HistoryFloor(t, row.HistorySec), Now: t.opts.Store.Now(), Opened: t.opened}
 	if ages.Now > 0 && t.opts.RecompressAfter >= 0 {
 		ages.Rest = mvcc.FromTime(ages.Now.Time().Add(-t.opts.RecompressAfter))
 	}
@@ -89,6 +93,9 @@ func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo
 		s := d.State()
 		if !owned[s.Meta.ID] && (skip == nil || !skip(s.Meta.ID)) {
 			info := rewrite.DescribeDeltas(s, d.Schema, ages, row.RowFile, t.opts.Store.BlockBytes)
+			if info.RedoBytes < leastFold {
+				info.Updated = nil
+			}
 			info.Gone = info.Gone || st.schema.allExpired(d, ages.Floor)
 			infos = append(infos, info)
 		}

@@ -130,6 +130,7 @@ type Options struct {
 type Tablet struct {
 	opts   Options
 	Number uint32
+	opened mvcc.Timestamp // when; 0 if the clock is not a physical one
 
 	// claims decides which jobs may run at once, and reports sends their events in the order of
 	// their commits.
@@ -197,7 +198,7 @@ type cutover struct {
 // Open returns the live state of a table, from its metadata rows. The rowsets' delta files are
 // opened at once, all other files when they are needed.
 func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) {
-	t := &Tablet{opts: o, Number: row.Number}
+	t := &Tablet{opts: o, Number: row.Number, opened: o.Store.Now()}
 	tableSchema := tableSchemaOf(row)
 	t.metadata.Store(row)
 	t.auto = row.AutoIncrement

@@ -129,15 +129,23 @@ func (r *Runner) OpenOn(disk *crashfs.FS) error {
 	return r.open()
 }
 
+// Usual ends what histories have set for the process: when key directories and row files are made, and
+// the size of the cache. Tests that count reads call it first.
+func Usual() { setCosts(false, false) }
+
+func setCosts(eager, scarce bool) {
+	keydir.Eager.Store(eager)
+	rowpage.Eager.Store(eager)
+	store.ScarceCache.Store(scarce)
+}
+
 // Options returns the options with which the store is opened.
 func (r *Runner) Options(fsys vfs.FS) *oribi.Options {
 	o := &r.Script.Settings
 	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes,
 		History:         oribi.HistoryForever,
 		LogSegmentBytes: o.Segment, MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
-	keydir.Eager.Store(o.Eager) // also for concurrent histories: no result depends on it
-	rowpage.Eager.Store(o.Eager)
-	store.ScarceCache.Store(o.Scarce)
+	setCosts(o.Eager, o.Scarce) // also for concurrent histories: no result depends on it
 	if r.choices = nil; o.Shuffled || !o.Background {
 		r.choices = values.NewRand(o.Seed)
 		opts.Schedule = r.schedule
