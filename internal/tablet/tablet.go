@@ -198,7 +198,10 @@ type cutover struct {
 // Open returns the live state of a table, from its metadata rows. The rowsets' delta files are
 // opened at once, all other files when they are needed.
 func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) {
-	t := &Tablet{opts: o, Number: row.Number, opened: o.Store.Now()}
+	t := &Tablet{opts: o, Number: row.Number}
+	if o.Store != nil { // nil for a reader of loose rowsets
+		t.opened = o.Store.Now()
+	}
 	tableSchema := tableSchemaOf(row)
 	t.metadata.Store(row)
 	t.auto = row.AutoIncrement
