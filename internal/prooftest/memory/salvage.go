@@ -76,7 +76,7 @@ func bloomFiles(dir string) (places []blockmanager.BlockLocation, err error) {
 			places = append(places, at)
 		}
 	}
-	if err == nil && len(places) < 10 {
+	if err == nil && len(places) < 5 {
 		err = fmt.Errorf("%d bloom files", len(places))
 	}
 	return places, err
