@@ -69,7 +69,8 @@ type Options struct {
 	// buffers, transactions, metadata. Default 256 MiB, at least 16 MiB.
 	//
 	// Garbage is bounded too: the store runs the garbage collector when the heap of the program has
-	// MemoryLimit and 48 MiB, plus what the program needs itself with the garbage that GOGC allows.
+	// MemoryLimit and 48 MiB, the gaps between objects included, plus what the program needs itself
+	// with the garbage that GOGC allows.
 	// So a program that needs little memory itself takes up to MemoryLimit and 128 MiB; tables of
 	// hundreds of columns need a limit of 256 MiB or more for that. Open scans are not limited: one
 	// of a wide table takes up to 16 MiB for each rowset that it reads at a time. GOMEMLIMIT applies

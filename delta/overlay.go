@@ -87,8 +87,8 @@ type overlaid struct {
 var memStores atomic.Uint32
 
 // Settled reports whether the snapshot sees all changes in files, and those in the MemStore if the
-// window has it. Then version is a number of the state of the MemStore, different from the number of any other state of
-// any MemStore; 0 if the window has none. The files, which the caller knows, and version determine
+// window has it. Then version is a number of the state of the MemStore, different from the number
+// of any other state of any MemStore; 0 if the window has none. The files, which the caller knows, and version determine
 // what the window has for this snapshot and for all later ones that are settled with the same
 // version. changed are those of columns that some store may change, and changes is at least the
 // number of rows that have changes.

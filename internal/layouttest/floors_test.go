@@ -134,7 +134,9 @@ var floors = map[string]int{
 // proofs lists the packages below internal/prooftest, which share its floor, with their order
 // within that floor.
 var proofs = map[string]int{
-	"internal/prooftest": 5,
+	"internal/prooftest": 6,
+
+	"internal/prooftest/large": 5,
 
 	"internal/prooftest/crash":     4,
 	"internal/prooftest/damage":    4,
@@ -142,7 +144,6 @@ var proofs = map[string]int{
 	"internal/prooftest/followers": 4,
 	"internal/prooftest/isolation": 4,
 	"internal/prooftest/kill":      4,
-	"internal/prooftest/large":     4,
 	"internal/prooftest/memory":    4,
 
 	"internal/prooftest/history": 3,

@@ -17,9 +17,9 @@ import (
 //
 //	bound = MemoryLimit + garbageBytes + twice the live bytes that are not of the store
 //
-// bytes, with the gaps between objects: a cache whose values come and go has up to 100 MiB of them. So
-// the program has as much garbage of its own as without a store. The runtime's own
-// settings apply too, whichever collects first:
+// bytes, with the gaps between objects: a cache whose values come and go has up to 100 MiB of
+// them. So the program has as much garbage of its own as without a store. The runtime's own settings
+// apply too, whichever collects first:
 //
 //	GOGC=100          "twice" above; with another value the live bytes of the program grow by that
 //	GOMEMLIMIT        the runtime collects earlier if its limit is less than the bound

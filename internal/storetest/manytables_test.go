@@ -97,6 +97,16 @@ func eachCrash(
 	return during, after
 }
 
+// checkAllOrNone reports states other than the one before a call and the one after it, the first of
+// which must not occur after the call.
+func checkAllOrNone(t *testing.T, during, after map[string]int, before, then string) {
+	t.Helper()
+	must.Equal(t, len(during), 2, "states", during)
+	if during[before] == 0 || during[then] == 0 || len(after) != 1 || after[then] == 0 {
+		t.Errorf("during the call %v, after it %v", during, after)
+	}
+}
+
 // A crash during CreateTables leaves all of the tables or none, and all once it has returned.
 func TestCrashDuringCreateTablesLeavesAllOrNone(t *testing.T) {
 	disk := crashfs.New(vfs.NewMem())
@@ -110,10 +120,7 @@ func TestCrashDuringCreateTablesLeavesAllOrNone(t *testing.T) {
 	}, func(s *oribi.Store) string { return must.Get(followers.Content(s))(t) })
 	const none = "other: 1=2; "
 	all := none + "t0:; t1:; t2:; t3:; t4:; t5:; "
-	must.Equal(t, len(during), 2, "states", during)
-	if during[none] == 0 || during[all] == 0 || len(after) != 1 || after[all] == 0 {
-		t.Errorf("during the call %v, after it %v", during, after)
-	}
+	checkAllOrNone(t, during, after, none, all)
 	must.Do(t, store.Close())
 }
 
@@ -129,10 +136,7 @@ func TestCrashDuringDropTablesLeavesAllOrNone(t *testing.T) {
 	during, after := eachCrash(t, disk, func() { must.Do(t, store.DropTables(manyNames()...)) },
 		func(s *oribi.Store) string { return must.Get(followers.Content(s))(t) })
 	const none = "other: 1=2; "
-	must.Equal(t, len(during), 2, "states", during)
-	if during[none] == 0 || during[all] == 0 || len(after) != 1 || after[none] == 0 {
-		t.Errorf("during the call %v, after it %v", during, after)
-	}
+	checkAllOrNone(t, during, after, all, none)
 	must.Do(t, store.Close())
 }
 

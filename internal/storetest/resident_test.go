@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/prooftest/memory"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	kvstore "github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/schema"
@@ -46,7 +46,7 @@ func TestResidentMemoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	if peakResident(t) == 0 {
+	if must.Get(memory.PeakResident())(t) == 0 {
 		t.Skip("the system does not report the peak of the resident memory")
 	}
 	program, dir := must.Get(os.Executable())(t), t.TempDir()
@@ -75,19 +75,7 @@ func TestResidentPhase(t *testing.T) {
 			phase.run(t, dir)
 		}
 	}
-	must.Do(t, os.WriteFile(filepath.Join(dir, peakFile), fmt.Append(nil, peakResident(t)), 0o600))
-}
-
-// peakResident returns the greatest resident memory of the process, in bytes; 0 if not known.
-func peakResident(t *testing.T) (n int64) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	if _, line, ok := bytes.Cut(status, []byte("VmHWM:")); ok {
-		must.Get(fmt.Sscan(string(line), &n))(t)
-	}
-	return n << 10
+	must.Do(t, os.WriteFile(filepath.Join(dir, peakFile), fmt.Append(nil, must.Get(memory.PeakResident())(t)), 0o600))
 }
 
 func openResident(t *testing.T, dir, name string) *oribi.Store {

@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/backup"
+	"github.com/oribi-db/oribi/internal/prooftest/memory"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -132,9 +132,10 @@ func (r Run) Do() (c Counts, err error) {
 			return c, fmt.Errorf("before the table was %s: %w", step.name, err)
 		}
 		if step.name != "followed" { // the process then has two stores
-			if c.Peak, err = peak(); err != nil {
+			if c.Peak, err = memory.PeakResident(); err != nil {
 				return c, err
 			}
+			c.Peak >>= 20
 		}
 		r.Progress(fmt.Sprintf("%d rows %s, peak %d MiB", r.Rows, step.name, c.Peak))
 		debug.FreeOSMemory()
@@ -296,16 +297,4 @@ func (w *work) backup() error {
 	}
 	w.counts.Copies++
 	return os.RemoveAll(dir)
-}
-
-// peak returns the largest resident set of the process, in MiB; 0 on systems that do not report it.
-func peak() (int64, error) {
-	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, nil
-	}
-	_, after, _ := strings.Cut(string(b), "VmHWM:")
-	number, _, _ := strings.Cut(strings.TrimSpace(after), " ")
-	n, err := strconv.ParseInt(number, 10, 64)
-	return n >> 10, err
 }
