@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyindex"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -97,10 +98,23 @@ type tableOps struct {
 	lacks  string // a column that is not set and that a new row must set
 	value  []byte // bytes of fixed-width cells while a row is made
 
-	byKey   map[string][]int32 // operations on a key, of ops[:indexed]; nil until the first Get
-	keys    []string           // the keys of byKey
-	sorted  int                // how many keys there were when they were sorted
-	indexed int
+	index      *keyindex.Index   // of ops, up to some operation; nil until the first Get
+	states     map[int]*rowState // by entry of index: rows that many operations have changed
+	stateBytes int64             // of states
+
+	// Of a transaction.
+	garbage int           // bytes of buf that no operation uses, at least
+	gaps    keyindex.Gaps // where it sees no rows
+}
+
+// rowState is a row after some operations on it. Rows with fewer operations than keptAfter have none.
+type rowState struct {
+	op     int // the last of the operations
+	schema *tablet.TableSchema
+	clock  int            // column by which rows expire, below 0 if they do not
+	ts     mvcc.Timestamp // if they do, the operations met the row as of here
+	base   [][]byte       // the row before all operations
+	cells  [][]byte       // after op
 }
 
 // errNoBatchStore is the error of a Batch that NewBatch did not make.
@@ -131,7 +145,7 @@ func (b *Batch) Reset() {
 	for _, p := range b.tables {
 		clear(p.ops)
 		p.schema, p.ops, p.buf = nil, p.ops[:0], p.buf[:0]
-		p.unindex()
+		p.index, p.states, p.stateBytes, p.garbage, p.gaps = nil, nil, 0, 0, keyindex.Gaps{}
 	}
 	if len(b.tables) > 8 {
 		b.tables = nil
@@ -313,7 +327,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		}
 		p.ops = append(p.ops, tablet.Op{Kind: op.kind(), Index: b.n, Key: key, Body: body, Set: set, Lacks: lacks})
 		b.n++
-		b.bytes += int64(len(key) + len(body) + opOverhead)
+		b.bytes += opBytes(&p.ops[len(p.ops)-1])
 	}
 }
 
@@ -435,6 +449,9 @@ const (
 	opOverhead  = 64 // bytes of bookkeeping for one operation, about
 )
 
+// opBytes returns about how much memory an operation takes.
+func opBytes(op *tablet.Op) int64 { return int64(len(op.Key) + len(op.Body) + opOverhead) }
+
 func errKeyTooLong(n int) error {
 	return fmt.Errorf("an encoded key of %d bytes, limit %d", n, schema.MaxKeyBytes)
 }
@@ -491,7 +508,7 @@ func (b *Batch) add(op Op, p *tableOps) {
 	}
 	p.ops = append(p.ops, o)
 	b.n++
-	b.bytes += int64(len(o.Key) + len(o.Body) + opOverhead)
+	b.bytes += opBytes(&o)
 }
 
 // checkAuto returns an error if the row sets, or does not set, an auto-incrementing column against
@@ -604,6 +621,3 @@ type Assigned struct {
 	Row   int // position in the batch, from 0
 	Value int64
 }
-
-// unindex removes the map.
-func (p *tableOps) unindex() { p.byKey, p.keys, p.sorted, p.indexed = nil, nil, 0, 0 }

@@ -81,9 +81,6 @@ type cursorSide struct {
 	b  *batch.RecordBatch // not nil if it is not
 }
 
-// cursorRows is the number of rows that a cursor reads at first.
-const cursorRows = 16
-
 // Cursor returns a cursor over the rows that the options select. It reads nothing yet. The caller
 // closes it: until then it keeps the history that it sees, as a running scan does.
 func (t *Table) Cursor(ctx context.Context, opts ...CursorOption) *Cursor {

@@ -1,7 +1,6 @@
 package oribi
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -224,8 +223,6 @@ func cellsOf(s *schema.Schema, columns []schema.Column, cells [][]byte) [][]byte
 	}
 	return out
 }
-
-func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
 // replace commits b. read fills b from the table's whole content, or from a difference to it, and
 // returns the timestamp of that state. No other write batch of the table comes between that state

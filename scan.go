@@ -23,6 +23,7 @@ type Scan struct {
 	o   readOptions
 
 	rows    bool // the caller gets the rows: InBloom may rest
+	single  bool // it gets them one by one, and may end after any
 	expired bool // it reads the rows that are expired, instead of the others
 
 	keys  bool   // the iterator returns the rows' keys, too
@@ -155,6 +156,7 @@ func (sc *Scan) Cells() iter.Seq2[[][]byte, error] {
 // with an error as the last step.
 func (sc *Scan) cells(yield func(b *batch.RecordBatch, cells [][]byte, err error) bool) {
 	var cells [][]byte
+	sc.single = true
 	for b, err := range sc.Batches() {
 		if err != nil {
 			yield(nil, nil, err)
@@ -267,9 +269,15 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 		o.Filter = v.Alive(o.Filter)
 	}
 	o.Limit, o.Keys, o.Descending = max(sc.o.limit, 0), sc.keys, sc.o.order == descendingOrder
+	if o.Limit == 0 && sc.single && sc.o.order != anyOrder {
+		o.Limit = cursorRows // batches grow: a loop that ends early has read little more than it got
+	}
 	sc.skipDone(&o)
 	return v, o, nil
 }
+
+// cursorRows is the number of rows that a cursor, or a loop over single rows, reads at first.
+const cursorRows = 16
 
 // skipDone leaves out the rows up to sc.after.
 func (sc *Scan) skipDone(o *scan.Options) {

@@ -147,9 +147,6 @@ func (s *subscription) add(t *Table, v *tablet.View, key []byte, d Difference) (
 	return nil
 }
 
-// sliceBytes is the size of a slice without its elements.
-const sliceBytes = 24
-
 // pinEvery is the number of pieces after which the pin follows them, within a step too.
 const pinEvery = 64
 

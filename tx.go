@@ -139,15 +139,18 @@ func (tx *Tx) ready(t *Table) error {
 	return tx.count()
 }
 
-// opMemory is about the memory of an operation and its place in the index of keys, besides its key
-// and its cells.
-const opMemory = 320
+// opMemory is about the memory of an operation and its place in the index of keys, besides its key,
+// its cells, and opOverhead.
+const opMemory = 48
 
 // count counts the memory of the transaction in the store's budget. Errors: ErrBatchTooLarge if all
 // transactions together take more than they may.
 func (tx *Tx) count() error {
 	s := tx.store
 	size := tx.reads.Bytes() + tx.batch.bytes + int64(tx.batch.n)*opMemory
+	for _, p := range tx.batch.tables {
+		size += p.stateBytes
+	}
 	s.core.Budget.Reserve(budget.Transaction, size-tx.reserved)
 	tx.reserved = size
 	if all, limit := s.core.Budget.UsedBy(budget.Transaction), s.batchLimit(); all > limit {
@@ -233,18 +236,8 @@ func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []
 
 // wrote reports whether the transaction has written the row with an encoded key.
 func (tx *Tx) wrote(t *Table, key []byte) bool {
-	p := tx.ops(t)
-	return p != nil && len(p.on(key)) > 0
-}
-
-// ops returns the transaction's operations on a table, nil if there are none.
-func (tx *Tx) ops(t *Table) *tableOps {
-	for _, p := range tx.batch.tables {
-		if p.table == t {
-			return p
-		}
-	}
-	return nil
+	p := tx.batch.ops(t)
+	return p != nil && p.find(key) >= 0
 }
 
 // row returns all cells of a row with the transaction's own writes applied; nil if there is no row.
@@ -314,16 +307,37 @@ func (tx *Tx) add(t *Table, fill func()) error {
 		err = tx.decide(t, p, ops)
 	}
 	if err != nil {
-		clear(p.ops[ops:])
-		p.ops, b.n, b.bytes, b.refused, b.err = p.ops[:ops], n, size, b.refused[:refused], nil
-		if ops == 0 {
-			p.schema = nil // the next operation begins with the schema of its time
-		}
-		if p.indexed > ops { // only if one of several operations was refused
-			p.unindex()
-		}
+		p.truncate(ops)
+		b.n, b.bytes, b.refused, b.err = n, size, b.refused[:refused], nil
+		return err
 	}
-	return err
+	tx.take(p, ops)
+	return nil
+}
+
+// take replaces each of the operations p.ops[from:] and the one before it on its key by one, if that
+// is possible: the memory of a transaction depends on how many rows it writes, not on how often.
+func (tx *Tx) take(p *tableOps, from int) {
+	b, added := tx.batch, p.ops[from:]
+	if p.index != nil {
+		p.index.Truncate(from, func(e int) { p.keep(e, nil) })
+	}
+	p.ops = p.ops[:from]
+	for i := range added {
+		op := added[i]
+		if !op.Kind.Deletes() {
+			p.gaps.Fill(op.Key)
+		}
+		grown, folded := p.fold(&op)
+		if !folded {
+			p.ops = append(p.ops, op)
+			continue
+		}
+		b.n--
+		b.bytes += grown - opBytes(&op)
+	}
+	clear(added[len(p.ops)-from:])
+	p.collect(b.bytes)
 }
 
 // decide tests whether the operations p.ops[from:] are refused in the state that the transaction
@@ -428,9 +442,10 @@ type trackedScan struct {
 	tx         *Tx
 	reads      *conflict.Range
 	descending bool
-	left       int64  // rows up to the limit of the scan; below 0: there is none
-	last       []byte // key of the last row that the caller gets of the current batch, or nil
-	ended      bool   // Next has returned false
+	left       int64     // rows up to the limit of the scan; below 0: there is none
+	last       []byte    // key of the last row that the caller gets of the current batch, or nil
+	ops        *tableOps // gets the gap before the first row; nil: there is none that it could use
+	ended      bool      // Next has returned false
 	closed     bool
 
 	expires bool // the rows of the table expire

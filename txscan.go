@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/keyindex"
 	"github.com/oribi-db/oribi/internal/rowunion"
 	"github.com/oribi-db/oribi/scan"
 )
@@ -23,38 +24,49 @@ func (tx *Tx) newScan(t *Table) *Scan { return &Scan{t: t, ctx: tx.ctx, rows: tr
 
 // scan returns an iterator over the rows of sc, which it adds to the read set.
 func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
-	t := sc.t
-	var own []string
-	if p := tx.ops(t); p != nil {
-		own = p.keysIn(o.Lower, o.Upper)
-	}
-	if o.Descending {
-		slices.Reverse(own)
+	t, p := sc.t, tx.batch.ops(sc.t)
+	lower, upper := o.Lower, o.Upper
+	var own *keyindex.Cursor
+	if p != nil {
+		if len(sc.o.where) == 0 {
+			o.Lower, o.Upper = p.gaps.Narrow(lower, upper, o.Descending)
+		}
+		own = p.keysIn(o.Lower, o.Upper, o.Descending)
 	}
 	o.Keys = true
 	clock := v.Clock()
 	if clock >= 0 {
 		o.Columns = append(slices.Clip(o.Columns), clock)
 	}
-	if len(own) > 0 {
-		o.Limit = 0 // of the rows on disk, more may be needed
-	}
 	it, err := v.Scan(o, true)
 	if err != nil {
 		return nil, err
 	}
-	if len(own) > 0 {
+	tracked := &trackedScan{tx: tx, descending: o.Descending, left: sc.o.limit,
+		reads: tx.reads.AddRange(t.tab.Number, lower, upper)}
+	if own != nil {
 		o.Schema = v.Schema
-		it = rowunion.WithWrites(it, o, own, &tableWrites{tx, t, view{View: v.Ref()}})
+		it = rowunion.WithWrites(it, o, own, &tableWrites{tx, t, view{View: v.Ref(), ts: v.ts}})
+		if len(sc.o.where) == 0 {
+			tracked.ops = p
+		}
 	}
-	tracked := &trackedScan{Iterator: it, tx: tx, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper),
-		descending: o.Descending, left: sc.o.limit}
+	tracked.Iterator = it
 	if clock >= 0 {
 		tracked.expires, tracked.view = true, v.View
 		tx.scans = append(tx.scans, tracked)
 	}
 	sc.tracked = tracked
 	return tracked, nil
+}
+
+// keysIn returns the keys of the operations in a range; nil if there is none.
+func (p *tableOps) keysIn(lower, upper []byte, descending bool) *keyindex.Cursor {
+	p.extend()
+	if own := p.index.Range(lower, upper, descending); own.Key() != nil {
+		return own
+	}
+	return nil
 }
 
 // tableWrites are the writes of a transaction to a table, as rowunion.Writes.
@@ -64,8 +76,20 @@ type tableWrites struct {
 	view  view
 }
 
-func (w *tableWrites) Row(key []byte) ([][]byte, error) { return w.tx.row(w.table, &w.view, key) }
-func (w *tableWrites) Release()                         { w.view.Release() }
+// Row does not read what is stored if the row is known without it, and does not expire.
+func (w *tableWrites) Row(key []byte) ([][]byte, error) {
+	p := w.tx.batch.ops(w.table)
+	if e := p.find(key); e >= 0 && w.view.Clock() < 0 && p.schema == w.view.TableSchema {
+		if op := &p.ops[p.index.Last(e)]; op.Check == nil && op.Kind.Deletes() {
+			return nil, nil
+		} else if p.schema.Overwrites(op) {
+			return p.schema.RowFormat.AppendCells(nil, op.Body), nil
+		}
+	}
+	return w.tx.row(w.table, &w.view, key)
+}
+
+func (w *tableWrites) Release() { w.view.Release() }
 
 func (w *tableWrites) Ended() error {
 	if w.tx.ended {
@@ -87,6 +111,7 @@ func (s *trackedScan) Next() bool {
 		s.ended = true
 		return false
 	}
+	s.addGap()
 	if s.expires {
 		s.b = *s.Iterator.Batch()
 		n := len(s.b.Columns) - 1
@@ -106,6 +131,20 @@ func (s *trackedScan) Next() bool {
 	}
 	s.stop(last)
 	return true
+}
+
+// addGap notes that there is no row before the first one of the scan.
+func (s *trackedScan) addGap() {
+	if s.ops == nil {
+		return
+	}
+	switch first := s.Keys()[s.Iterator.Batch().Selection.Next(0)]; {
+	case s.descending:
+		s.ops.gaps.Add(append(slices.Clip(first), 0), s.reads.Upper)
+	default:
+		s.ops.gaps.Add(s.reads.Lower, first)
+	}
+	s.ops = nil
 }
 
 // stop notes that row i is the last that the caller gets of the current batch.
@@ -137,7 +176,12 @@ func (s *trackedScan) Close() error {
 		s.tx.scans = slices.DeleteFunc(s.tx.scans, func(o *trackedScan) bool { return o == s })
 	}
 	s.closed = true
-	return s.Iterator.Close()
+	err := s.Iterator.Close()
+	if s.ops != nil && s.ended && err == nil {
+		s.ops.gaps.Add(s.reads.Lower, s.reads.Upper)
+	}
+	s.ops = nil
+	return err
 }
 
 // narrow removes the keys after the last row from the range.

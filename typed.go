@@ -444,6 +444,7 @@ func (t *TableOf[T]) scan(sc *Scan, yield func(T, error) bool) {
 	var cells [][]byte
 	var zero T
 	row := new(T) // each row in turn
+	sc.single = true
 	sc.o.fit = t.fit(&bound, &sc.o)
 	for b, err := range sc.Batches() {
 		if err != nil {

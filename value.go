@@ -1,6 +1,8 @@
 package oribi
 
 import (
+	"bytes"
+
 	"github.com/oribi-db/oribi/batch"
 )
 
@@ -21,3 +23,9 @@ func NewDecimal(unscaled int64, scale int) Decimal {
 // as Go's types, and so does a field of a typed row. Bytes that are no cell of the column's type
 // are refused like any other value that the column cannot represent. A nil Cell is NULL.
 type Cell = batch.Cell
+
+// sliceBytes is the size of a slice without its elements.
+const sliceBytes = 24
+
+// sameCell reports whether two cells have the same value, or both are NULL.
+func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

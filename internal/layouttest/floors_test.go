@@ -85,6 +85,7 @@ var floors = map[string]int{
 	"batch":             2,
 	"keyenc":            2,
 	"internal/conflict": 2,
+	"internal/keyindex": 0,
 
 	"schema":            1,
 	"mvcc":              1,

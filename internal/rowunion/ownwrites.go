@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/keyindex"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -20,8 +21,9 @@ import (
 type OwnWrites struct {
 	base   scan.Iterator
 	writes Writes
-	o      scan.Options // with the schema
-	own    []string     // encoded keys that are not returned yet, in the order of the scan
+	o      scan.Options     // with the schema
+	own    *keyindex.Cursor // encoded keys that are not returned yet, in the order of the scan
+	rows   int              // of the next batch of the transaction's rows, at most
 
 	b    *batch.RecordBatch // the current batch
 	keys [][]byte           // of its rows
@@ -45,9 +47,14 @@ type Writes interface {
 }
 
 // WithWrites returns the rows of base, a scan with the options o, with writes to the rows of own
-// applied: their encoded keys in the order of the scan.
-func WithWrites(base scan.Iterator, o scan.Options, own []string, writes Writes) *OwnWrites {
-	return &OwnWrites{base: base, writes: writes, o: o, own: own}
+// applied: their encoded keys in the order of the scan. o.Limit is the number of rows that the
+// caller will read, if known.
+func WithWrites(base scan.Iterator, o scan.Options, own *keyindex.Cursor, writes Writes) *OwnWrites {
+	w := &OwnWrites{base: base, writes: writes, o: o, own: own, rows: ownRows}
+	if o.Limit > 0 {
+		w.rows = int(min(o.Limit, ownRows))
+	}
+	return w
 }
 
 // ownRows is the maximum number of the transaction's rows in a batch.
@@ -85,7 +92,7 @@ func (w *OwnWrites) Next() bool {
 	w.err = cmp.Or(w.err, w.writes.Ended())
 	for w.err == nil {
 		if !w.load() {
-			return len(w.own) > 0 && w.mineUpTo(-1)
+			return w.own.Key() != nil && w.mineUpTo(-1)
 		}
 		at := w.rest.Next(0)
 		if at < 0 {
@@ -93,7 +100,7 @@ func (w *OwnWrites) Next() bool {
 			continue
 		}
 		key := w.base.Keys()[at]
-		if len(w.own) == 0 || w.before(key, []byte(w.own[0])) {
+		if own := w.own.Key(); own == nil || w.before(key, own) {
 			w.theirs(at)
 			return true
 		}
@@ -123,9 +130,9 @@ func (w *OwnWrites) load() bool {
 func (w *OwnWrites) theirs(at int) {
 	b, keys := w.base.Batch(), w.base.Keys()
 	end := b.Len
-	if len(w.own) > 0 {
+	if own := w.own.Key(); own != nil {
 		for i := at; i >= 0; i = w.rest.Next(i + 1) {
-			if !w.before(keys[i], []byte(w.own[0])) {
+			if !w.before(keys[i], own) {
 				end = i
 				break
 			}
@@ -166,8 +173,7 @@ func (w *OwnWrites) clear() {
 // ownRows. It reports whether there are any that the scan selects.
 func (w *OwnWrites) mineUpTo(at int) bool {
 	w.clear()
-	for len(w.own) > 0 && len(w.keys) < ownRows {
-		k := []byte(w.own[0])
+	for k := w.own.Key(); k != nil && len(w.keys) < w.rows; k = w.own.Key() {
 		if at >= 0 {
 			switch key := w.base.Keys()[at]; {
 			case w.before(key, k):
@@ -176,7 +182,7 @@ func (w *OwnWrites) mineUpTo(at int) bool {
 				w.rest.Clear(at)
 			}
 		}
-		w.own = w.own[1:]
+		w.own.Next()
 		cells, err := w.writes.Row(k)
 		if err != nil {
 			w.err = err
@@ -190,6 +196,7 @@ func (w *OwnWrites) mineUpTo(at int) bool {
 		}
 		w.keys = append(w.keys, k)
 	}
+	w.rows = min(2*w.rows, ownRows)
 	return w.finish()
 }
 

@@ -371,3 +371,60 @@ func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, m
 	}
 	must.Equal(t, got, want, from, to, "v >", least, "limit", limit, "descending", desc)
 }
+
+// A transaction pops rows at both ends of a queue and pushes others anywhere. Each scan finds the
+// first row of a map.
+func TestPopsInATransactionMatchAMap(t *testing.T) {
+	store, table := txStore(t)
+	rng := seedtest.Rand(t)
+	for range 30 {
+		must.Get(table.Truncate(context.Background()))(t)
+		model := map[int64]int64{}
+		for k := range 100 + rng.Int64N(300) {
+			model[k] = k
+		}
+		put(t, store, table, model)
+		if rng.IntN(2) == 0 {
+			must.Do(t, table.Flush(context.Background()))
+		}
+		tx := begin(t, store)
+		for step := range int64(400) {
+			desc, from := rng.IntN(4) == 0, int64(0)
+			var opts []oribi.RowsOption
+			if desc {
+				opts = append(opts, oribi.Desc())
+			} else if rng.IntN(4) == 0 {
+				from = rng.Int64N(400)
+				opts = append(opts, oribi.From(from))
+			}
+			if rng.IntN(2) == 0 {
+				opts = append(opts, oribi.Limit(1))
+			}
+			want, ok := int64(-1), false
+			for k := range model {
+				if k >= from && (!ok || k < want != desc) {
+					want, ok = k, true
+				}
+			}
+			found := false
+			for row := range must.All(t, tx.Scan(table, opts...).Rows()) {
+				must.Equal(t, row["k"].(int64), want, "step", step, "first row, descending", desc, "from", from)
+				found = true
+				break
+			}
+			must.Equal(t, found, ok, "there is a row")
+			if found {
+				must.Do(t, tx.Delete(table, oribi.Row{"k": want}))
+				delete(model, want)
+			}
+			if rng.IntN(3) == 0 {
+				k := rng.Int64N(500)
+				must.Do(t, tx.Upsert(table, number(k, step)))
+				model[k] = step
+			}
+		}
+		got := must.Get(numbersOf(tx.Scan(table).Rows()))(t)
+		must.Equal(t, len(got), len(model), "rows at the end")
+		tx.Rollback()
+	}
+}

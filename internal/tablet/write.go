@@ -40,6 +40,9 @@ func (k OpKind) String() string { return opKindNames[k] }
 // Ignores reports whether k does nothing where the others are errors.
 func (k OpKind) Ignores() bool { return k >= InsertIgnore && k <= DeleteIgnore }
 
+// Deletes reports whether an operation of kind k leaves no row, if it is accepted.
+func (k OpKind) Deletes() bool { return k == Delete || k == DeleteIgnore }
+
 // Op is one operation of a write batch, checked against the schema.
 //
 // Body is a row image for the inserts and upserts, a change list for the updates, nil for the
