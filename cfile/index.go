@@ -45,7 +45,10 @@ type node struct {
 	offsets []byte // little-endian, 4 bytes for each entry
 	count   int
 	inner   bool
-	at      BlockPointer // of a node that Reader.node returns
+
+	// Of a node that Reader.node returns.
+	at BlockPointer
+	keyHeads
 }
 
 // parseNode checks the trailer and the offsets of an index cblock; entry checks each entry. Source:

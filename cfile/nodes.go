@@ -2,15 +2,16 @@ package cfile
 
 import (
 	"bytes"
-	"sort"
+	"encoding/binary"
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
 // A file with cblocks of a few kilobytes has large indexes: of a row file, one part in a hundred.
-// The value index of such a file is in the cache in nodes, which are searched as they are stored.
+// The value index of such a file is in the cache in nodes.
 
 // keyedNodeBytes is the size of a node of the value index of a Keyed file. A lookup beyond the
 // cache reads one.
@@ -39,28 +40,46 @@ func (r *Reader) node(p BlockPointer) (*node, error) {
 		return nil, err
 	}
 	n, err := parseNode(payload)
+	if err == nil {
+		err = n.prepare()
+	}
 	if err != nil {
 		return nil, r.at(p, err)
 	}
 	n.at = p
 	if r.indexes != nil {
-		r.indexes.Put(key, &n, int64(cap(payload))+nodeOverhead)
+		r.indexes.Put(key, &n, int64(cap(payload)+8*len(n.heads))+nodeOverhead)
 	} else {
 		r.lastNode.Store(&n)
 	}
 	return &n, nil
 }
 
-// search returns the last entry whose key is at or before key, or −1 if all keys are after key.
-func (n *node) search(key []byte) (i int, err error) {
-	i = sort.Search(n.count, func(i int) bool {
-		at, _, bad := n.entry(i)
-		if bad != nil {
-			err = bad
+// prepare checks all entries and makes n ready for search.
+func (n *node) prepare() (err error) {
+	for i := range n.count {
+		if _, _, err := n.entry(i); err != nil {
+			return err
 		}
-		return bytes.Compare(at, key) > 0
-	})
-	return i - 1, err
+	}
+	n.keyHeads = makeHeads(n.count, n.key)
+	return nil
+}
+
+// key returns the key of an entry that was checked.
+func (n *node) key(i int) []byte {
+	b := n.payload[binary.LittleEndian.Uint32(n.offsets[i*indexOffsetLen:]):]
+	length, k, _ := coding.Uvarint32(b)
+	return b[k : k+int(length)]
+}
+
+// search returns the last entry whose key is at or before key, or −1 if all keys are after key.
+func (n *node) search(key []byte) (i int) {
+	if n.count == 0 || bytes.Compare(n.key(0), key) > 0 {
+		return -1
+	}
+	i, _ = n.find(key, func(i int) (bool, error) { return bytes.Compare(n.key(i), key) <= 0, nil })
+	return i
 }
 
 // findNode returns the last cblock whose key in the value index is at or before key; ok is false if
@@ -73,14 +92,11 @@ func (r *Reader) findNode(key []byte) (p BlockPointer, ok bool, err error) {
 		if err != nil {
 			return p, false, err
 		}
-		i, err := n.search(key)
-		if err == nil && i < 0 {
+		i := n.search(key)
+		if i < 0 {
 			return p, false, nil
 		}
-		var child BlockPointer
-		if err == nil {
-			_, child, err = n.entry(i)
-		}
+		_, child, err := n.entry(i)
 		if err == nil && (child.Size <= 0 || child.Offset < r.dataStart || int64(child.Size) > p.Offset-child.Offset) {
 			err = fault.Corruptf("index: entry %d leads to %v: want bytes [%d,%d)", i, child, r.dataStart, p.Offset)
 		}

@@ -198,6 +198,7 @@ func TestFindNodeChecksPointers(t *testing.T) {
 		b.add([]byte("a"), p)
 		payload := must.Get(b.finish(nil, true))(t)
 		n := must.Get(parseNode(payload))(t)
+		must.Do(t, n.prepare())
 		n.at = f.valueRoot
 		f.lastNode.Store(&n)
 		must.Fail(t, must.Err2(f.findNode([]byte("b"))), fault.ErrCorrupt, p)

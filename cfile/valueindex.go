@@ -2,7 +2,6 @@ package cfile
 
 import (
 	"bytes"
-	"math/bits"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/keyenc"
@@ -10,15 +9,12 @@ import (
 
 // valueIndex is the value tree as a flat list: cblock i has key i. Immutable.
 //
-// heads has eight bytes of each key as a number, so that a search compares whole keys only if heads
-// are equal. They are the bytes after the common prefix of all keys except the first one, which the
-// writer cuts to one byte. If all keys together exceed Reader.keyLimit, they are not kept in
-// memory: a search reads them from their leaf.
+// If all keys together exceed Reader.keyLimit, they are not kept in memory: a search reads them from
+// their leaf, and common is empty.
 type valueIndex struct {
 	blocks []BlockPointer
-	heads  []uint64 // of keys 1 and up, without common; heads[0] is not used
-	common []byte   // common prefix of keys 1 and up
 	nodes  []BlockPointer
+	keyHeads
 
 	keys []byte // all keys, key i ending at ends[i]
 	ends []uint32
@@ -66,7 +62,7 @@ func (r *Reader) loadValues() (*valueIndex, int64, error) {
 	x.nodes = nodes
 	if held {
 		x.leafFirst = nil
-		x.cutCommon()
+		x.keyHeads = makeHeads(len(x.ends), x.held)
 	} else {
 		x.keys, x.ends = nil, nil
 		x.leaves = nodes[len(nodes)-len(x.leafFirst):]
@@ -78,25 +74,6 @@ func (r *Reader) loadValues() (*valueIndex, int64, error) {
 func (x *valueIndex) bytes() int64 {
 	return int64(pointerBytes*(cap(x.blocks)+cap(x.nodes)) + 8*(cap(x.heads)+cap(x.leafFirst)) + 4*cap(x.ends) +
 		cap(x.keys) + cap(x.common))
-}
-
-// cutCommon finds the common prefix of the keys and recomputes the heads.
-func (x *valueIndex) cutCommon() {
-	if len(x.ends) < 2 {
-		return
-	}
-	x.common = x.held(1)
-	for i := 2; i < len(x.ends); i++ {
-		key := x.held(i)
-		n := 0
-		for n < len(key) && n < len(x.common) && key[n] == x.common[n] {
-			n++
-		}
-		x.common = x.common[:n]
-	}
-	for i := 1; i < len(x.ends); i++ {
-		x.heads[i] = keyenc.Head(x.held(i)[len(x.common):])
-	}
 }
 
 // held returns key i if keys are kept in memory.
@@ -142,42 +119,8 @@ func (r *Reader) find(x *valueIndex, probe []byte) (int, error) {
 	if err != nil || bytes.Compare(first, probe) > 0 {
 		return -1, err
 	}
-	lo, hi := 0, len(x.heads) // key lo ≤ probe < key hi
-	n := len(x.common)
-	switch bytes.Compare(probe[:min(n, len(probe))], x.common) {
-	case -1:
-		return lo, nil
-	case 1:
-		return hi - 1, nil
-	}
-	h := keyenc.Head(probe[n:])
-	// The comparison is branch-free: with random keys every other branch would be mispredicted.
-	for left := hi; left > 1; {
-		half := left >> 1
-		_, below := bits.Sub64(x.heads[lo+half], h, 0) // 1 if that head is below h, else 0
-		lo += half & -int(below)
-		left -= half
-	}
-	// Keys up to lo are before the probe, keys with heads above h are after it, and all keys
-	// between have the same head.
-	for hi = lo + 1; hi < len(x.heads) && x.heads[hi] == h; {
-		hi = min(2*hi-lo, len(x.heads))
-	}
-	for hi-lo > 1 {
-		mid := int(uint(lo+hi) >> 1)
-		before := false
-		if x.heads[mid] == h {
-			key, err := r.key(x, mid)
-			if err != nil {
-				return 0, err
-			}
-			before = bytes.Compare(key, probe) <= 0
-		}
-		if before {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo, nil
+	return x.keyHeads.find(probe, func(i int) (bool, error) {
+		key, err := r.key(x, i)
+		return err == nil && bytes.Compare(key, probe) <= 0, err
+	})
 }

@@ -35,7 +35,13 @@ func TestFindAgreesWithLinearSearch(t *testing.T) {
 				append(x.keys, key...)
 			x.ends = append(x.ends, uint32(len(x.keys)))
 		}
-		x.cutCommon()
+		x.keyHeads = makeHeads(len(keys), x.held)
+		var b nodeBuilder
+		for _, key := range keys {
+			b.add(key, BlockPointer{})
+		}
+		n := must.Get(parseNode(must.Get(b.finish(nil, false))(t)))(t)
+		must.Do(t, n.prepare())
 		for range 20 {
 			probe := random(max(0, prefix-rng.IntN(2)*rng.IntN(3)), length)
 			want := -1
@@ -45,6 +51,7 @@ func TestFindAgreesWithLinearSearch(t *testing.T) {
 				}
 			}
 			must.Equal(t, must.Get(r.find(x, probe))(t), want, probe, keys)
+			must.Equal(t, n.search(probe), want, probe, keys)
 		}
 	}
 }

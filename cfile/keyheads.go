@@ -1,0 +1,79 @@
+package cfile
+
+import (
+	"bytes"
+	"math/bits"
+
+	"github.com/oribi-db/oribi/keyenc"
+)
+
+// keyHeads has eight bytes of each of some ascending keys as a number, so that a search compares
+// whole keys only if heads are equal. They are the bytes after the common prefix of all keys except
+// the first one, which the writer cuts to one byte. Immutable.
+type keyHeads struct {
+	heads  []uint64 // of keys 1 and up, without common; heads[0] is not used
+	common []byte   // common prefix of keys 1 and up
+}
+
+// makeHeads returns the heads of n keys. The result aliases key 1.
+func makeHeads(n int, key func(i int) []byte) keyHeads {
+	h := keyHeads{heads: make([]uint64, n)}
+	if n < 2 {
+		return h
+	}
+	h.common = key(1)
+	for i := 2; i < n && len(h.common) > 0; i++ {
+		k := key(i)
+		n := 0
+		for n < len(k) && n < len(h.common) && k[n] == h.common[n] {
+			n++
+		}
+		h.common = h.common[:n]
+	}
+	for i := 1; i < n; i++ {
+		h.heads[i] = keyenc.Head(key(i)[len(h.common):])
+	}
+	return h
+}
+
+// find returns the number of the last key at or before probe, which is not before key 0.
+// atOrBefore reports whether key i is at or before probe; find returns its error.
+func (h *keyHeads) find(probe []byte, atOrBefore func(i int) (bool, error)) (int, error) {
+	lo, hi := 0, len(h.heads) // key lo ≤ probe < key hi
+	n := len(h.common)
+	switch bytes.Compare(probe[:min(n, len(probe))], h.common) {
+	case -1:
+		return lo, nil
+	case 1:
+		return hi - 1, nil
+	}
+	head := keyenc.Head(probe[n:])
+	// The comparison is branch-free: with random keys every other branch would be mispredicted.
+	for left := hi; left > 1; {
+		half := left >> 1
+		_, below := bits.Sub64(h.heads[lo+half], head, 0) // 1 if that head is below, else 0
+		lo += half & -int(below)
+		left -= half
+	}
+	// Keys up to lo are before the probe, keys with greater heads are after it, and all keys
+	// between have the same head.
+	for hi = lo + 1; hi < len(h.heads) && h.heads[hi] == head; {
+		hi = min(2*hi-lo, len(h.heads))
+	}
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		before := false
+		if h.heads[mid] == head {
+			var err error
+			if before, err = atOrBefore(mid); err != nil {
+				return 0, err
+			}
+		}
+		if before {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo, nil
+}
