@@ -27,7 +27,6 @@ type ColumnReader struct {
 	// held has the cblocks of the last reads, newest first. While c holds a cblock, its memory is
 	// not used again, and the next window, which mostly begins in it, does not ask the cache.
 	held [2]heldBlock
-	run  blockRun // cblocks that were read together, see blockRun
 
 	// The ordinal index and the zone map, or nil if they were not needed yet. The cache for indexes
 	// may drop them between two calls; c keeps them so that a scan looks them up, or reads them,
@@ -61,7 +60,7 @@ func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 // keeps the memory of SelectAll. If r is nil, c can only be reset; it then keeps no cblock in
 // memory.
 func (c *ColumnReader) Reset(r *Reader) {
-	c.r, c.held, c.run, c.ordinals = r, [2]heldBlock{}, blockRun{}, nil
+	c.r, c.held, c.ordinals = r, [2]heldBlock{}, nil
 	c.Transient, c.Strings, c.counts = false, nil, nil
 	c.zones = nil
 	clear(c.tests[:cap(c.tests)])
@@ -110,10 +109,6 @@ func (c *ColumnReader) read(bs []BlockPointer, i int) (*dataBlock, *scratch, err
 			}
 			return b, nil, err
 		}
-	}
-	if i < c.run.until {
-		b, err := c.run.read(c.r, bs, i)
-		return b, nil, err
 	}
 	if c.r.info.Type.Variable() && !c.copies() {
 		b, err := c.r.readData(i, bs[i], nil) // vectors alias the payload

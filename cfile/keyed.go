@@ -81,23 +81,43 @@ func (r *Reader) VisitFloor(key []byte, visit func(row batch.Ordinal, at, value 
 // cells, often one, so that making a dataBlock of it would take as long as reading it.
 func (r *Reader) visitFloor(p BlockPointer, payload []byte, memory *[]uint32, key []byte,
 	visit func(row batch.Ordinal, at, value []byte) error) error {
-	if r.info.Encoding != schema.Plain {
-		return r.at(p, fault.Unsupportedf("cells with keys in encoding %s", r.info.Encoding))
-	}
-	first, offsets, err := encoding.PlainStrings(payload, memory)
-	if rows := int64(len(offsets)) - 1; err == nil && (rows < 1 || int64(first)+rows > r.info.Rows) {
-		err = fault.Corruptf("rows [%d,%d) in a file of %d rows", first, int64(first)+rows, r.info.Rows)
-	}
+	first, offsets, err := r.plainCells(payload, memory)
 	if err != nil {
 		return r.at(p, err)
 	}
-	lo, hi := 0, len(offsets)-1 // keys below lo are at or before key, keys from hi on after it
-	var floor, value []byte
+	cell := func(i int) []byte { return payload[offsets[i]:offsets[i+1]] }
+	i, floor, value, err := searchKeyed(len(offsets)-1, cell, key)
+	if err != nil {
+		return r.at(p, err)
+	}
+	if i < 0 {
+		return nil
+	}
+	return visit(first+batch.Ordinal(i), floor, value)
+}
+
+// plainCells returns the first row of the payload of a cblock of a Keyed file, and the offsets in it
+// of its cells and of their end.
+func (r *Reader) plainCells(payload []byte, memory *[]uint32) (first batch.Ordinal, offsets []uint32, err error) {
+	if r.info.Encoding != schema.Plain {
+		return 0, nil, fault.Unsupportedf("cells with keys in encoding %s", r.info.Encoding)
+	}
+	first, offsets, err = encoding.PlainStrings(payload, memory)
+	if rows := int64(len(offsets)) - 1; err == nil && (rows < 1 || int64(first)+rows > r.info.Rows) {
+		err = fault.Corruptf("rows [%d,%d) in a file of %d rows", first, int64(first)+rows, r.info.Rows)
+	}
+	return first, offsets, err
+}
+
+// searchKeyed returns the last of n cells whose key is at or before key, its key and its value; −1 if
+// all keys are after key.
+func searchKeyed(n int, cell func(i int) []byte, key []byte) (i int, floor, value []byte, err error) {
+	lo, hi := 0, n // keys below lo are at or before key, keys from hi on after it
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		at, v, err := SplitKeyed(payload[offsets[mid]:offsets[mid+1]])
+		at, v, err := SplitKeyed(cell(mid))
 		if err != nil {
-			return r.at(p, err)
+			return 0, nil, nil, err
 		}
 		if bytes.Compare(at, key) <= 0 {
 			lo, floor, value = mid+1, at, v
@@ -105,8 +125,5 @@ func (r *Reader) visitFloor(p BlockPointer, payload []byte, memory *[]uint32, ke
 			hi = mid
 		}
 	}
-	if lo == 0 {
-		return nil
-	}
-	return visit(first+batch.Ordinal(lo-1), floor, value)
+	return lo - 1, floor, value, nil
 }

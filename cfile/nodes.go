@@ -83,31 +83,44 @@ func (n *node) search(key []byte) (i int) {
 }
 
 // findNode returns the last cblock whose key in the value index is at or before key; ok is false if
-// all keys are after key. It reads one node of each level of the tree. Unlike valueIndex, it does
-// not compare all keys with one another. Source: cfile spec §8.5.
+// all keys are after key.
 func (r *Reader) findNode(key []byte) (p BlockPointer, ok bool, err error) {
-	p = r.valueRoot
+	n, i, err := r.findEntry(key)
+	if n == nil || err != nil {
+		return p, false, err
+	}
+	_, p, err = n.entry(i)
+	return p, err == nil, err
+}
+
+// findEntry returns the last entry of the leaves of the value index whose key is at or before key, by
+// its leaf and its number there; leaf is nil if all keys are after key. It reads one node of each
+// level of the tree. Unlike valueIndex, it does not compare all keys with one another. Source: cfile
+// spec §8.5.
+func (r *Reader) findEntry(key []byte) (leaf *node, i int, err error) {
+	p := r.valueRoot
 	for range maxTreeHeight {
 		n, err := r.node(p)
 		if err != nil {
-			return p, false, err
+			return nil, 0, err
 		}
 		i := n.search(key)
 		if i < 0 {
-			return p, false, nil
+			return nil, 0, nil
 		}
 		_, child, err := n.entry(i)
 		if err == nil && (child.Size <= 0 || child.Offset < r.dataStart || int64(child.Size) > p.Offset-child.Offset) {
 			err = fault.Corruptf("index: entry %d leads to %v: want bytes [%d,%d)", i, child, r.dataStart, p.Offset)
 		}
 		if err != nil {
-			return p, false, r.at(p, err)
+			return nil, 0, r.at(p, err)
 		}
-		if p = child; !n.inner {
-			return p, true, nil
+		if !n.inner {
+			return n, i, nil
 		}
+		p = child
 	}
-	return p, false, r.at(r.valueRoot, fault.Corruptf("index: more than %d levels", maxTreeHeight))
+	return nil, 0, r.at(r.valueRoot, fault.Corruptf("index: more than %d levels", maxTreeHeight))
 }
 
 // loadNodes puts the root of the value index and the nodes below it into the cache for indexes, as

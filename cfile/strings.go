@@ -74,25 +74,34 @@ func (b *dataBlock) rank(row int) int {
 	return n
 }
 
-// ReadPieces returns pieces that are back to back from an offset on: their bytes, given the size and
-// the CRC of each. Errors: those of ReadPiece.
-func (r *Reader) ReadPieces(offset int64, sizes []int, crcs []uint32) ([]byte, error) {
-	n := 0
-	for _, size := range sizes {
-		n += size
-	}
-	b, err := r.readStored(nil, offset, n)
-	if err != nil {
-		return nil, err
-	}
-	rest := b
-	for i, size := range sizes {
-		if err := r.checkPiece(rest[:size], offset+int64(n-len(rest)), crcs[i]); err != nil {
-			return nil, err
+// Piece is where some byte strings of a file are, back to back; see WrittenStrings.
+type Piece struct {
+	Offset int64
+	Size   int
+	CRC    uint32
+}
+
+// ReadPieces fills dst with pieces, whose sizes make up its size. Pieces that are back to back in
+// the file, too, are read at once. Errors: those of ReadPiece.
+func (r *Reader) ReadPieces(dst []byte, pieces []Piece) error {
+	for len(pieces) > 0 {
+		n, size := 0, 0
+		for n < len(pieces) && pieces[n].Offset == pieces[0].Offset+int64(size) {
+			size += pieces[n].Size
+			n++
 		}
-		rest = rest[size:]
+		if _, err := r.readStored(dst[:0:size], pieces[0].Offset, size); err != nil {
+			return err
+		}
+		for _, p := range pieces[:n] {
+			if err := r.checkPiece(dst[:p.Size], p.Offset, p.CRC); err != nil {
+				return err
+			}
+			dst = dst[p.Size:]
+		}
+		pieces = pieces[n:]
 	}
-	return b, nil
+	return nil
 }
 
 // ReadPiece returns n bytes at offset, which are a piece of WrittenStrings with the given CRC. They

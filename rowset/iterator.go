@@ -68,12 +68,11 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 		return nil, fmt.Errorf("rowset %d: request on a schema of %d columns, the rowset has %d: %w",
 			d.Metadata().ID, got, n, fault.ErrSchema)
 	}
-	it := &Iterator{d: d, req: req, deltas: deltas}
-	var err error
-	if it.low, it.high, err = d.rowsWithin(req.Bounds()); err != nil {
+	it := &Iterator{d: d, req: req, deltas: deltas, memory: newMemory(n, req)}
+	if err := it.seekBounds(); err != nil {
+		it.memory.release()
 		return nil, err
 	}
-	it.memory = newMemory(n, req)
 	var ids []schema.ColumnID // none are needed without a store of changes
 	if len(deltas.Undo)+len(deltas.Redo) > 0 || deltas.Mem != nil {
 		ids = it.columnIDs()
@@ -97,20 +96,19 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	return it, nil
 }
 
-// rowsWithin returns the rows [low, high) whose keys are in [lower, upper); a nil bound is open.
-func (d *DiskRowSet) rowsWithin(lower, upper []byte) (low, high batch.Ordinal, err error) {
-	high = batch.Ordinal(d.Metadata().Rows)
+// seekBounds sets it.low and it.high to the rows whose keys are in the request's range.
+func (it *Iterator) seekBounds() (err error) {
+	lower, upper := it.req.Bounds()
+	it.high = batch.Ordinal(it.d.Metadata().Rows)
 	if lower != nil {
-		if low, _, err = d.seek(lower); err != nil {
-			return 0, 0, err
+		if it.low, _, err = it.d.seekWith(lower, it.pagesFrom(upper)); err != nil {
+			return err
 		}
 	}
 	if upper != nil {
-		if high, _, err = d.seek(upper); err != nil {
-			return 0, 0, err
-		}
+		it.high, _, err = it.d.seekWith(upper, it.pagesTo())
 	}
-	return low, high, nil
+	return err
 }
 
 // take makes the rows of a range that have keys in the request's range the next ones.

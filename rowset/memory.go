@@ -107,7 +107,9 @@ func (m *memory) release() {
 				c.vector.Data[i] = 0xdd // a batch that is used too long shows
 			}
 		}
-		c.reader.Reset(nil)
+		if c.open {
+			c.reader.Reset(nil)
+		}
 		c.vector.Drop(maxKeptVector)
 		c.columnState = columnState{}
 	}

@@ -25,11 +25,12 @@ import (
 )
 
 // disk stores blocks in memory: a Creation to write them, Blocks to read them. It counts open
-// blocks.
+// blocks, and reads.
 type disk struct {
 	blocks map[block.ID]*block.Memory
 	last   block.ID
 	open   atomic.Int64
+	reads  atomic.Int64
 }
 
 func newDisk() *disk { return &disk{blocks: map[block.ID]*block.Memory{}, last: 100} }
@@ -61,6 +62,11 @@ type opened struct {
 	*block.Memory
 	disk   *disk
 	closed bool
+}
+
+func (o *opened) ReadAt(b []byte, off int64) (int, error) {
+	o.disk.reads.Add(1)
+	return o.Memory.ReadAt(b, off)
 }
 
 func (o *opened) Close() error {

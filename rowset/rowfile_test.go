@@ -476,3 +476,69 @@ func TestShortScansReadTheRowFile(t *testing.T) {
 		}
 	})
 }
+
+// fill makes a cache full, so that scans prefer pages.
+func fill(c *cache.Cache) {
+	for i := uint64(0); !c.Full(); i++ {
+		c.Put(cache.Key{Block: 1 << 40, Offset: i}, nil, c.Limit()/100)
+	}
+}
+
+// Scans of a rowset with a row file match the model if the cache is full.
+func TestScansOfPagesMatchTheModel(t *testing.T) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
+		w.disk, w.rowFile = newDisk(), []schema.RowFile{schema.FullRowFile, schema.AutoRowFile}[r.IntN(2)]
+		c := cache.New(1 << 20)
+		set := must.Get(Open(w.schema, w.write(t, r, w.end), Options{Blocks: w.disk, Cache: c}))(t)
+		defer set.Unref()
+		for range 40 {
+			fill(c)
+			req := w.randomRequest(r, mvcc.Snapshot(r.IntN(int(w.end))))
+			if r.IntN(2) == 0 {
+				req.Columns = allOf(w.schema)
+			}
+			it := must.Get(newIterator(set, req))(t)
+			must.Do(t, w.compare(req, it))
+			must.Do(t, it.Close())
+		}
+		must.Equal(t, set.RowFileDamaged(), false)
+	})
+}
+
+// A short scan from or to a key reads the pages of its rows together, and not again, whether it has a
+// limit, no end, or an end that is near.
+func TestShortScansReadTheirPagesOnce(t *testing.T) {
+	r := seedtest.Rand(t)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "a", Type: schema.Int32},
+		{ID: 3, Name: "b", Type: schema.Double}, {ID: 4, Name: "c", Type: schema.Int64}}, 1)
+	w := newTestRowSet(t, r, s, 3000)
+	row := w.stored(t, r)
+	c := cache.New(16 << 20)
+	set := must.Get(Open(s, row, Options{Blocks: w.disk, Cache: c}))(t)
+	defer set.Unref()
+	const scans = 300
+	reads := int64(0)
+	for i := range scans {
+		fill(c)
+		from := r.IntN(len(w.rows) - 150)
+		req := scan.Options{Schema: s, Columns: allOf(s), Snapshot: mvcc.Everything, Lower: w.rows[from].key}
+		switch i % 4 {
+		case 0:
+			req.Limit = 100
+		case 1:
+			req.Upper = w.rows[from+100].key
+		case 2:
+			req.Lower, req.Upper, req.Limit, req.Descending = nil, w.rows[from+100].key, 100, true
+		}
+		if i == 4 {
+			reads = w.disk.reads.Load() // the index is in memory
+		}
+		it := must.Get(newIterator(set, req))(t)
+		more := it.Next()
+		must.Equal(t, more, true)
+		must.Do(t, it.Close())
+	}
+	if got := w.disk.reads.Load() - reads; got > scans+scans/10 {
+		t.Errorf("%d scans took %d reads", scans, got)
+	}
+}

@@ -373,9 +373,9 @@ func (l *lookup) findStored(d *DiskRowSet, f *rowFile, p bloom.Probe) (found boo
 	return found, err
 }
 
-// seekPage is seek in the row file.
-func (d *DiskRowSet) seekPage(f *rowFile, key []byte) (row batch.Ordinal, exact bool, err error) {
-	err = f.file.VisitFloor(key, func(number batch.Ordinal, at, value []byte) error {
+// seekPage is seekWith in the row file.
+func (d *DiskRowSet) seekPage(f *rowFile, key []byte, pages *nearPages) (row batch.Ordinal, exact bool, err error) {
+	visit := func(number batch.Ordinal, at, value []byte) error {
 		s := rowScratches.Get().(*rowScratch)
 		defer s.release()
 		i, err := 0, f.parse(&s.page, number, at, value, d.Metadata().Rows)
@@ -387,7 +387,12 @@ func (d *DiskRowSet) seekPage(f *rowFile, key []byte) (row batch.Ordinal, exact 
 		}
 		row = number*batch.Ordinal(f.pageRows) + batch.Ordinal(i)
 		return nil
-	})
+	}
+	if pages == nil {
+		err = f.file.VisitFloor(key, visit)
+	} else {
+		err = pages.seek(f, key, visit)
+	}
 	return row, exact, err
 }
 

@@ -380,9 +380,14 @@ func (d *DiskRowSet) SetStores(m *Metadata, t *delta.Tracker) {
 
 // seek finds the first row at or after an encoded key.
 func (d *DiskRowSet) seek(key []byte) (row batch.Ordinal, exact bool, err error) {
+	return d.seekWith(key, nil)
+}
+
+// seekWith is seek for a scan, which gets the pages near the row if they are read; pages may be nil.
+func (d *DiskRowSet) seekWith(key []byte, pages *nearPages) (row batch.Ordinal, exact bool, err error) {
 	if d.prefersPages() {
 		if f := d.openStored(); f != nil {
-			if row, exact, err = d.seekPage(f, key); err == nil {
+			if row, exact, err = d.seekPage(f, key, pages); err == nil {
 				return row, exact, nil
 			}
 			d.noteDamage(err)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -223,74 +222,6 @@ func (p *Page) Far(col, row int) (piece Piece, size, from, to int, ok bool, err 
 	return piece, int(end - begin), int(low - begin), int(high - begin), piece.Offset >= 0, nil
 }
 
-// GatherFar is Gather for a column to whose byte strings the page refers. read returns pieces that
-// are back to back from an offset of the column's file on, given their sizes and CRCs. ok is false,
-// and some cells are set, if the page does not say where all byte strings are. Errors: ErrCorrupt;
-// errors of read.
-func (p *Page) GatherFar(dst *batch.Vector, at, col, from, to int,
-	read func(offset int64, sizes []int, crcs []uint32) ([]byte, error)) (ok bool, err error) {
-	v := &p.columns[col]
-	if v.kind != kindFar {
-		return false, nil
-	}
-	for from < to {
-		next, offset, bytes, err := v.readRun(from, to, read)
-		if err != nil || bytes == nil {
-			return false, err
-		}
-		for ; from < next; from, at = from+1, at+1 {
-			if v.isNull(from) {
-				dst.NeedPresent().Clear(at)
-				dst.Bytes[at] = nil
-				continue
-			}
-			low, high := v.end(from-1)-offset, v.end(from)-offset
-			if low > high || high > uint64(len(bytes)) {
-				return false, fault.Corruptf("row page: column %d: byte string [%d, %d) of %d bytes", col, low, high,
-					len(bytes))
-			}
-			dst.Bytes[at] = bytes[low:high:high]
-		}
-	}
-	return true, nil
-}
-
-// readRun reads the pieces of rows [from, to) that are back to back, as many as there are, and at
-// least one. It returns their bytes, nil if the page does not say where they are, the row after them,
-// at most to, and the offset of the bytes among those of all rows of the page.
-func (v *view) readRun(from, to int, read func(offset int64, sizes []int, crcs []uint32) ([]byte, error),
-) (next int, begin uint64, bytes []byte, err error) {
-	var sizes []int
-	var crcs []uint32
-	start, place := int64(-1), int64(0)
-	first := 0
-	for b := v.pieces; len(b) > 0 && first < to; b = b[pieceBytes:] {
-		rows, offset := int(binary.LittleEndian.Uint16(b)), int64(binary.LittleEndian.Uint64(b[2:]))
-		if first+rows > from {
-			low, high := v.end(first-1), v.end(first+rows-1)
-			switch {
-			case low > high || high-low > maxFar:
-				return 0, 0, nil, fault.Corruptf("row page: a piece of bytes [%d, %d)", low, high)
-			case offset < 0 && sizes == nil:
-				return 0, 0, nil, nil
-			case sizes == nil:
-				start, place, begin = offset, offset, low
-			case offset != place:
-				bytes, err = read(start, sizes, crcs)
-				return first, begin, bytes, err
-			}
-			sizes, crcs = append(sizes, int(high-low)), append(crcs, binary.LittleEndian.Uint32(b[10:]))
-			place += int64(high - low)
-		}
-		first += rows
-	}
-	bytes, err = read(start, sizes, crcs)
-	if bytes == nil {
-		bytes = []byte{}
-	}
-	return min(first, to), begin, bytes, err
-}
-
 // IsNull reports whether a cell is known to be NULL, also one of a column that the page does not have.
 func (p *Page) IsNull(col, row int) bool { return p.columns[col].isNull(row) }
 
@@ -355,54 +286,4 @@ func (p *Page) str(v *view, col, row int) ([]byte, error) {
 			len(v.heap))
 	}
 	return v.heap[from:to:to], nil
-}
-
-// Gather sets cells [at, at+to−from) of dst to rows [from, to) of a column that the page has. dst
-// has the type of the column, and the cells so far are present. Byte strings alias the page or the
-// words. Errors: ErrCorrupt.
-func (p *Page) Gather(dst *batch.Vector, at, col, from, to int) error {
-	v, c := &p.columns[col], &p.format.columns[col]
-	if v.present != nil {
-		present := dst.NeedPresent()
-		for i := from; i < to; i++ {
-			if v.isNull(i) {
-				present.Clear(at + i - from)
-			}
-		}
-	}
-	if c.width == 0 {
-		for i := from; i < to; i++ {
-			var cell []byte
-			if !v.isNull(i) {
-				var err error
-				if cell, err = p.str(v, col, i); err != nil {
-					return err
-				}
-			}
-			dst.Bytes[at+i-from] = cell
-		}
-		return nil
-	}
-	data := dst.Data[at*c.width : (at+to-from)*c.width]
-	switch {
-	case v.kind == kindRaw:
-		copy(data, v.heap[from*c.width:to*c.width])
-	case c.width == 8:
-		for i := from; i < to; i++ {
-			binary.LittleEndian.PutUint64(data[(i-from)*8:], v.value(i))
-		}
-	case c.width == 4:
-		for i := from; i < to; i++ {
-			binary.LittleEndian.PutUint32(data[(i-from)*4:], uint32(v.value(i)))
-		}
-	default:
-		var few [16]byte
-		for i := from; i < to; i++ {
-			if !v.isNull(i) {
-				_, cell, _ := p.Cell(few[:0], col, i)
-				copy(data[(i-from)*c.width:], cell)
-			}
-		}
-	}
-	return nil
 }

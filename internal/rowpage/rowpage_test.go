@@ -190,17 +190,15 @@ func (f *farBytes) gather(t *testing.T, r *rand.Rand, p *Page, col int, typ sche
 	from := r.IntN(p.Rows())
 	to := from + 1 + r.IntN(p.Rows()-from)
 	all := batch.NewVector(typ, 2+to-from)
-	ok, err := p.GatherFar(all, 2, col, from, to, func(offset int64, sizes []int, crcs []uint32) ([]byte, error) {
-		n := 0
-		for i, size := range sizes {
-			must.Equal(t, coding.CRC32C((*f)[offset+int64(n):][:size]), crcs[i])
-			n += size
-		}
-		return (*f)[offset:][:n], nil
-	})
+	pieces, ok, err := p.AppendFar(nil, col, from, to)
 	must.Do(t, err)
 	if !ok {
 		return 0
+	}
+	for i := range pieces {
+		b := (*f)[pieces[i].Offset:][:pieces[i].Size]
+		must.Equal(t, coding.CRC32C(b), pieces[i].CRC)
+		must.Do(t, p.GatherFar(all, 2, col, from, to, &pieces[i], b))
 	}
 	for i := from; i < to; i++ {
 		if got := all.Cell(2 + i - from); !same(got, want(i)) {
@@ -235,6 +233,16 @@ func readAll(f *Format, page []byte, words Words) error {
 		if !p.Has(col) {
 			for i := range p.Rows() {
 				if _, _, _, _, _, err := p.Far(col, i); err != nil {
+					return err
+				}
+			}
+			pieces, _, err := p.AppendFar(nil, col, 0, p.Rows())
+			if err != nil {
+				return err
+			}
+			v := batch.NewVector(f.columns[col].typ, p.Rows())
+			for i := range pieces {
+				if err := p.GatherFar(v, 0, col, 0, p.Rows(), &pieces[i], make([]byte, pieces[i].Size)); err != nil {
 					return err
 				}
 			}
