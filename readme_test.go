@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/must"
 )
 
@@ -62,6 +63,9 @@ func goCommand(t *testing.T, dir string, args ...string) string {
 // TestProgramsOfPagesRun runs the statements in the README, as the body of a function, and the program
 // in the guide, and compares their output with the block of text. With -short it only compiles them.
 func TestProgramsOfPagesRun(t *testing.T) {
+	if invariant.Race {
+		t.Skip("builds the programs without the race detector")
+	}
 	const imports = "import (\n\"context\"\n\"fmt\"\n\n\"github.com/oribi-db/oribi\"\n)\n"
 	for name, around := range map[string][2]string{
 		"README.md":     {"package main\n\n" + imports + "\nfunc main() {\nctx := context.Background()\n", "\n_ = err\n}\n"},

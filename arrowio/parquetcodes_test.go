@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
@@ -181,6 +182,9 @@ func checkStatistics(t *testing.T, f *File, data []byte, batches []*batch.Record
 
 // Integers that take fewer bits as differences are stored so, and read back; random ones are not.
 func TestDifferences(t *testing.T) {
+	if invariant.Race {
+		t.Skip("takes long, and starts no goroutine")
+	}
 	r := values.NewRand(3)
 	names := []string{"int32", "int64", "uint32", "uint64", "date", "timestamp", "decimal(9,2)", "decimal(18,2)"}
 	var columns []schema.Column

@@ -151,7 +151,7 @@ func reloadEqualsOpen(t *testing.T, journal string) {
 	follower := must.Get(Open(follow))(t)
 	defer follower.Close()
 	moves, caughtUp := 0, 0
-	for range seedtest.Needed(400, 100) {
+	for range seedtest.Rounds(400, 100) {
 		for range 1 + r.IntN(3) {
 			must.Do(t, s.step())
 		}

@@ -135,8 +135,8 @@ func (c *crashState) check(t *testing.T, o Options) (*storeModel, error) {
 // open for writing, not reuse an ID, free all dead space, and still show the same.
 func TestEveryCrashLeavesACommittedState(t *testing.T) {
 	r := seedtest.Rand(t)
-	const runs, steps = 3, 8
-	for run := range runs {
+	const steps = 8
+	for run := range seedtest.Rounds(3, 3) {
 		o := testOptions(nil)
 		o.BlockSize = []int64{4096, 512, 16384}[run%3]
 		rec, ro := record(o, crashfs.New(formatted(t, o)), r, newStoreModel())
@@ -202,7 +202,7 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 	rec.s.m = openWriter(t, ro)
 	must.Do(t, rec.s.commit())
 	rec.keepAt(anchorName, 1) // the kills
-	for len(rec.crashes) < 4 {
+	for kills := seedtest.Rounds(4, 4); len(rec.crashes) < kills; {
 		must.Do(t, rec.s.commit())
 	}
 	for _, killed := range rec.crashes {

@@ -44,7 +44,7 @@ func goldenFolders(t *testing.T, f func(t *testing.T, g goldenFolder, dir string
 		var g goldenFolder
 		must.Do(t, json.Unmarshal([]byte(line), &g))
 		t.Run(g.Name, func(t *testing.T) {
-			if invariant.Race && g.Rows > 5000 {
+			if invariant.Race && g.Rows > 1000 {
 				t.Skip("large")
 			}
 			f(t, g, filepath.Join(goldenDir(t), g.Name))

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/carbondata/internal/codec"
 	"github.com/oribi-db/oribi/carbondata/internal/thrift"
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/memtest"
 	"github.com/oribi-db/oribi/internal/must"
 )
@@ -21,6 +22,9 @@ import (
 // TestSmallInputsTakeLittleMemory decompresses bytes that claim or contain much more than their
 // size, as a page of strings.
 func TestSmallInputsTakeLittleMemory(t *testing.T) {
+	if invariant.Race {
+		t.Skip("takes long, and starts no goroutine")
+	}
 	zeros := make([]byte, 64<<20)
 	encoder := must.Get(zstd.NewWriter(nil))(t)
 	frame := encoder.EncodeAll(zeros, nil)
@@ -126,6 +130,9 @@ var longMeta = "\x00\x00\x07\x04\xff\xff\xff\xff\xff\xff\xff\xff\x07\x00\x00\x00
 // TestManyColumnsTakeLittleMemory reads files whose pages are small in the file and too large for
 // memory, together.
 func TestManyColumnsTakeLittleMemory(t *testing.T) {
+	if invariant.Race {
+		t.Skip("takes long, and starts no goroutine")
+	}
 	encoder := must.Get(zstd.NewWriter(nil))(t)
 	codec.Decompress(nil, codec.Zstd, nil, 0)
 	list := func(enc encoding) anyList { return anyList{typ: thrift.I32, elements: []any{i32(int(enc))}} }

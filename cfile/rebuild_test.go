@@ -2,6 +2,7 @@ package cfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -225,10 +227,10 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 // than another.
 func TestManyRightChecksumsAreNotAllTried(t *testing.T) {
 	b := must.Get(appendHeader(nil, nil, true))(t)
-	start := len(b)
-	b = append(b, 1, 2, 3, 4)
+	crc, next := uint32(0), []byte{1, 2, 3, 4}
 	for len(b) < 1<<20 {
-		b = appendCRC(b, start)
+		b, crc = append(b, next...), coding.UpdateCRC32C(crc, next)
+		next = binary.LittleEndian.AppendUint32(next[:0], crc)
 	}
 	src := &countingSource{Source: &block.Memory{Bytes: b}}
 	_, err := OpenDamaged(src, ReaderOptions{}, Known{Type: schema.Int64, Rows: 100})

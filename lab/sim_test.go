@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
@@ -174,6 +175,9 @@ func TestSimulationRefusesWrongChoices(t *testing.T) {
 
 // Flushes and merges look at the rowsets that they change, however many there are.
 func TestSimulationLooksAtWhatChanges(t *testing.T) {
+	if invariant.Race {
+		t.Skip("takes long, and starts no goroutine")
+	}
 	spec := parsed(t, `{"seed":7,"flush_bytes":"12KB","rowset_bytes":"16KB","workloads":[{"name":"uniform","keys":100000,"operations":60000}],
 		"policies":[{"name":"none"},{"name":"tiered","budget":"256KB"}]}`)
 	for i := range spec.Policies {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/maintest"
 	"github.com/oribi-db/oribi/internal/must"
 )
@@ -172,6 +173,9 @@ func TestScripts(t *testing.T) {
 			if os.Getenv(scriptVariable) == short {
 				runScript(t, name)
 				return
+			}
+			if invariant.Race && short == "demo" {
+				t.Skip("takes long, in few goroutines")
 			}
 			t.Parallel()
 			cmd := exec.Command(testProgram(t), "-test.run=^TestScripts$/^"+short+"$")

@@ -42,11 +42,16 @@ func rounds[N int | int64 | uint64](full, short N, race bool) N {
 }
 
 // Stride returns which cases a test of many equal ones tries: every one with $ORIBI_FULL, every
-// short-th with -short, otherwise every third.
-func Stride(short int) int {
+// short-th with -short, about a quarter of these with -short and the race detector, otherwise every
+// third. With the race detector it is odd, so that it reaches each of two alternating kinds.
+func Stride(short int) int { return stride(short, invariant.Race) }
+
+func stride(short int, race bool) int {
 	switch {
 	case Full():
 		return 1
+	case testing.Short() && race && short > 1:
+		return short*raceShare - 1
 	case testing.Short():
 		return short
 	}

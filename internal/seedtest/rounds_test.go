@@ -17,7 +17,7 @@ func TestRoundsAndStrides(t *testing.T) {
 			c.rounds, c.stride = 12, 7
 		}
 		must.Equal(t, Needed(90, 12), c.rounds, fullVariable, c.full, "rounds")
-		must.Equal(t, Stride(7), c.stride, fullVariable, c.full, "stride")
+		must.Equal(t, stride(7, false), c.stride, fullVariable, c.full, "stride")
 	}
 	t.Setenv(fullVariable, "")
 	must.Equal(t, Needed(uint64(8), 8), 8, "fewer than with -short", "rounds")
@@ -27,4 +27,6 @@ func TestRoundsAndStrides(t *testing.T) {
 	}
 	must.Equal(t, rounds(90, 12, true), 3, "with the race detector")
 	must.Equal(t, rounds(90, 2, true), 1, "with the race detector")
+	must.Equal(t, stride(7, true), 27, "with the race detector")
+	must.Equal(t, stride(1, true), 1, "with the race detector")
 }

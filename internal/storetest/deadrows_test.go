@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -27,20 +28,31 @@ type queues struct {
 	rows  *oribi.TableOf[queueRow]
 
 	mu   sync.RWMutex
-	past map[int64]map[int64][]mvcc.Timestamp // of each row: when it came, went, came, …
-	last []mvcc.Timestamp                     // of each writer
+	past map[int64][]queuePast // of each queue, in ascending order of n
+	last []mvcc.Timestamp      // of each writer
 }
+
+// queuePast has the times at which a row came, went, came, …
+type queuePast struct {
+	n       int64
+	changes []mvcc.Timestamp
+}
+
+func (p queuePast) compare(n int64) int { return cmp.Compare(p.n, n) }
 
 func newQueues(t *testing.T, writers int) *queues {
 	store := must.Get(oribi.Open("/queues", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1),
 		Manual: true, History: oribi.HistoryForever, RowSetBytes: 1 << 17}))(t)
 	t.Cleanup(func() { store.Close() })
 	return &queues{store: store, rows: must.Get(oribi.OpenTable[queueRow](store, "queues"))(t),
-		past: map[int64]map[int64][]mvcc.Timestamp{}, last: make([]mvcc.Timestamp, writers)}
+		past: map[int64][]queuePast{}, last: make([]mvcc.Timestamp, writers)}
 }
 
-func liveIn(changes []mvcc.Timestamp, at mvcc.Timestamp) bool {
-	n, _ := slices.BinarySearch(changes, at+1)
+func (p queuePast) liveAt(at mvcc.Timestamp) bool {
+	n := len(p.changes)
+	for n > 0 && p.changes[n-1] > at {
+		n--
+	}
 	return n%2 == 1
 }
 
@@ -48,12 +60,11 @@ func liveIn(changes []mvcc.Timestamp, at mvcc.Timestamp) bool {
 func (q *queues) live(queue int64, at mvcc.Timestamp) (ns []int64) {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
-	for n, changes := range q.past[queue] {
-		if liveIn(changes, at) {
-			ns = append(ns, n)
+	for _, p := range q.past[queue] {
+		if p.liveAt(at) {
+			ns = append(ns, p.n)
 		}
 	}
-	slices.Sort(ns)
 	return ns
 }
 
@@ -138,13 +149,16 @@ func (w *queueWriter) step(t *testing.T, queue int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rows := w.past[queue]
-	if rows == nil {
-		rows = map[int64][]mvcc.Timestamp{}
-		w.past[queue] = rows
-	}
+	known := len(rows)
 	for _, n := range append(come, gone...) {
-		rows[n] = append(rows[n], ts)
+		if i, found := slices.BinarySearchFunc(rows[:known], n, queuePast.compare); found {
+			rows[i].changes = append(rows[i].changes, ts)
+		} else {
+			rows = append(rows, queuePast{n, []mvcc.Timestamp{ts}})
+		}
 	}
+	slices.SortFunc(rows, func(a, b queuePast) int { return a.compare(b.n) })
+	w.past[queue] = rows
 	w.last[w.number] = ts
 }
 
@@ -235,33 +249,49 @@ func (q *queues) check(t *testing.T, r *rand.Rand, queue int64) {
 	}
 }
 
-// deadRowsRounds is the number of rounds of the tests with queues.
-func deadRowsRounds() int { return seedtest.Rounds(2000, 150) }
+// deadRowsRounds calls run with the numbers of rounds of the tests with queues, each for a store of
+// its own: reads take as long as a store has changes.
+func deadRowsRounds(run func(store uint64, rounds int)) {
+	for rounds, store := seedtest.Rounds(2000, 150), uint64(0); rounds > 0; rounds, store = rounds-250, store+1 {
+		run(store, min(rounds, 250))
+	}
+}
 
 // Reads pass over deleted rows, and miss no other one, in memory and on disk, now and in the past,
 // whatever is flushed and compacted.
 func TestReadsOfQueuesAgreeWithTheModel(t *testing.T) {
 	r := seedtest.Rand(t)
-	q := newQueues(t, 1)
-	w := &queueWriter{queues: q, r: r, end: map[int64]int64{}}
-	for range deadRowsRounds() {
-		queue := r.Int64N(queueKinds + 1)
-		w.step(t, queue)
-		if r.IntN(6) == 0 {
-			q.work(t, r)
+	deadRowsRounds(func(_ uint64, rounds int) {
+		q := newQueues(t, 1)
+		w := &queueWriter{queues: q, r: r, end: map[int64]int64{}}
+		for range rounds {
+			queue := r.Int64N(queueKinds + 1)
+			w.step(t, queue)
+			if r.IntN(6) == 0 {
+				q.work(t, r)
+			}
+			for range 4 {
+				q.check(t, r, r.Int64N(queueKinds+1))
+			}
+			if t.Failed() {
+				t.FailNow()
+			}
 		}
-		for range 4 {
-			q.check(t, r, r.Int64N(queueKinds+1))
-		}
-		if t.Failed() {
-			return
-		}
-	}
+	})
 }
 
 // The same with two writers, two readers, and flushes and compactions at the same time.
 func TestReadersOfQueuesNextToWritersAgreeWithTheModel(t *testing.T) {
 	seed := seedtest.Seed(t)
+	deadRowsRounds(func(store uint64, rounds int) {
+		readQueuesNextToWriters(t, seed+store<<32, rounds)
+		if t.Failed() {
+			t.FailNow()
+		}
+	})
+}
+
+func readQueuesNextToWriters(t *testing.T, seed uint64, rounds int) {
 	q := newQueues(t, 2)
 	var writers, others sync.WaitGroup
 	stop := make(chan struct{})
@@ -276,7 +306,7 @@ func TestReadersOfQueuesNextToWritersAgreeWithTheModel(t *testing.T) {
 	for number := range 2 {
 		w := &queueWriter{queues: q, number: number, r: rand.New(rand.NewPCG(seed, uint64(number))), end: map[int64]int64{}}
 		writers.Go(func() {
-			for range deadRowsRounds() {
+			for range rounds {
 				w.step(t, int64(number)*queueKinds+w.r.Int64N(queueKinds))
 				if t.Failed() {
 					return
