@@ -117,9 +117,7 @@ func (b *Batch) tryCommit(ctx context.Context, partial bool, opts []CommitOption
 	return ts, err
 }
 
-const maxBatchBytes = 256 << 20
-
-func (s *Store) batchLimit() int64 { return min(maxBatchBytes, s.opts.MemoryLimit/4) }
+func (s *Store) batchLimit() int64 { return s.core.Options.BatchLimit() }
 
 // commit carries out b in the steps resolve, log, apply, and publish. If a row by which it was
 // decided expires in between, it is decided again.

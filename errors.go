@@ -25,13 +25,18 @@ var (
 	ErrConflict      = fault.ErrConflict
 	ErrOverflow      = fault.ErrOverflow      // a sum of integers or decimals, or a product, is out of range
 	ErrBatchTooLarge = fault.ErrBatchTooLarge // a write batch over its limit
-	ErrCorrupt       = fault.ErrCorrupt       // bytes on disk differ from what was written
-	ErrUnsupported   = fault.ErrUnsupported   // a feature or a format that this program does not know
-	ErrNotStore      = fault.ErrNotStore      // the directory does not contain a complete store
-	ErrLocked        = fault.ErrLocked        // the store is open elsewhere, and cannot be shared
-	ErrReadOnly      = fault.ErrReadOnly      // a write on a store opened read-only
-	ErrPoisoned      = fault.ErrPoisoned      // an earlier write failed; the store is read-only from then on
-	ErrClosed        = fault.ErrClosed        // the store or the iterator is closed
+
+	// ErrTransactionsFull: open transactions take all memory that they may, see Tx. The call may succeed
+	// in a new transaction, after others have ended; the text says how long the oldest is open.
+	ErrTransactionsFull = fault.ErrTransactionsFull
+
+	ErrCorrupt     = fault.ErrCorrupt     // bytes on disk differ from what was written
+	ErrUnsupported = fault.ErrUnsupported // a feature or a format that this program does not know
+	ErrNotStore    = fault.ErrNotStore    // the directory does not contain a complete store
+	ErrLocked      = fault.ErrLocked      // the store is open elsewhere, and cannot be shared
+	ErrReadOnly    = fault.ErrReadOnly    // a write on a store opened read-only
+	ErrPoisoned    = fault.ErrPoisoned    // an earlier write failed; the store is read-only from then on
+	ErrClosed      = fault.ErrClosed      // the store or the iterator is closed
 
 	// ErrNoSpace: the disk is full, up to the 16 MiB that are kept free. Nothing was changed.
 	ErrNoSpace = fault.ErrNoSpace

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/internal/txmemory"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
@@ -42,9 +43,14 @@ import (
 //		return rows.Upsert(a)
 //	})
 //
-// A transaction must be used by one goroutine at a time. Its writes and the keys that it has read
-// take memory until it ends. All open transactions together may have a quarter of
-// Options.MemoryLimit, or 256 MiB if that is less; more is refused with ErrBatchTooLarge.
+// A transaction must be used by one goroutine at a time. The rows that it has written and the keys
+// that it has read take memory until it ends. Each transaction may have 1 MiB. Beyond that, all open
+// ones together may have a quarter of Options.MemoryLimit, or 256 MiB if that is less: a call waits
+// for memory until the context of the transaction ends, and then fails with ErrTransactionsFull. It
+// fails at once if the transactions that have that memory all wait for more, and this one is the
+// youngest of them. A single transaction that needs more than all may have gets ErrBatchTooLarge. A
+// goroutine that uses several large transactions at once should give them a context that ends: it
+// may wait for itself.
 type Tx struct {
 	store    *Store
 	ctx      context.Context
@@ -54,8 +60,9 @@ type Tx struct {
 	checked  mvcc.Timestamp // nothing in reads has changed up to here
 	until    mvcc.Timestamp // as of here, or later, a row that was read is expired
 	scans    []*trackedScan // those that run over rows that expire
-	reserved int64          // memory that is counted in the store's budget
-	recorded bool           // the store records changes for the transaction
+	memory   *txmemory.Account
+	reserved int64 // memory that is counted in the store's budget
+	recorded bool  // the store records changes for the transaction
 	ended    bool
 }
 
@@ -75,11 +82,11 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 		return nil, err
 	}
 	defer s.leave()
-	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), until: mvcc.Max}
 	from, recorded, err := s.record()
 	if err != nil {
 		return nil, fmt.Errorf("oribi: begin: %w", err)
 	}
+	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), until: mvcc.Max, memory: s.core.Transactions.Open()}
 	tx.recorded = recorded
 	if tx.snapshot, err = s.Snapshot(ctx); err == nil && tx.snapshot.pin.TS < from {
 		tx.snapshot.Close()
@@ -121,6 +128,7 @@ func (tx *Tx) end() {
 		tx.snapshot.Close()
 	}
 	tx.batch, tx.reads = nil, conflict.ReadSet{}
+	tx.memory.Close()
 	tx.store.core.Budget.Release(budget.Transaction, tx.reserved)
 	tx.reserved = 0
 	if tx.recorded {
@@ -143,26 +151,21 @@ func (tx *Tx) ready(t *Table) error {
 // its cells, and opOverhead.
 const opMemory = 48
 
-// count counts the memory of the transaction in the store's budget. Errors: ErrBatchTooLarge if all
-// transactions together take more than they may.
+// count counts the memory of the transaction, and waits until it may have so much. It must not be
+// called within a call of the store: Close waits for those.
 func (tx *Tx) count() error {
-	s := tx.store
 	size := tx.reads.Bytes() + tx.batch.bytes + int64(tx.batch.n)*opMemory
 	for _, p := range tx.batch.tables {
 		size += p.stateBytes
 	}
-	s.core.Budget.Reserve(budget.Transaction, size-tx.reserved)
+	tx.store.core.Budget.Reserve(budget.Transaction, size-tx.reserved)
 	tx.reserved = size
-	if all, limit := s.core.Budget.UsedBy(budget.Transaction), s.batchLimit(); all > limit {
-		return fmt.Errorf("oribi: open transactions have read and written %d bytes, this one %d of them, "+
-			"limit %d: %w", all, size, limit, fault.ErrBatchTooLarge)
-	}
-	return nil
+	return callErr("", tx.memory.Use(tx.ctx, size))
 }
 
 // Get reads a row, as Table.Get does. It does not see rows whose key contains an auto-incrementing
-// column that Commit has yet to assign. Errors: ErrTxEnded; ErrBatchTooLarge if the
-// transactions have read and written too much; those of Table.Get.
+// column that Commit has yet to assign. Errors: ErrTxEnded; ErrTransactionsFull and
+// ErrBatchTooLarge, see Tx; those of Table.Get.
 func (tx *Tx) Get(t *Table, key any, opts ...ColumnsOption) (Row, error) {
 	o := collect(opts)
 	var row Row
@@ -205,9 +208,6 @@ func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []
 		return err
 	}
 	tx.reads.AddKey(t.tab.Number, encoded)
-	if err := tx.count(); err != nil {
-		return err
-	}
 	if !tx.wrote(t, encoded) {
 		cells, until, ok, err := v.GetUntil(encoded, cols, nil)
 		switch {
@@ -273,7 +273,7 @@ func (tx *Tx) Delete(t *Table, key Row) error { return tx.Row(OpDelete, t, key) 
 // the caller knows from the error whether the row existed.
 //
 // Errors: ErrRow with ErrKeyExists, ErrNotFound, or the reason why the row does not fit;
-// ErrBatchTooLarge; ErrTxEnded; those of a read.
+// ErrTransactionsFull; ErrBatchTooLarge; ErrTxEnded; those of a read.
 func (tx *Tx) Row(op Op, t *Table, row Row) error {
 	return tx.add(t, func() { tx.batch.Row(op, t, row) })
 }

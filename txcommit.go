@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/txmemory"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 )
@@ -182,7 +183,7 @@ func (tx *Tx) compareRange(t *Table, r conflict.Range, upTo mvcc.Timestamp) erro
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...CommitOption) error {
 	for attempt := 0; ; attempt++ {
 		err := s.update(ctx, fn, opts)
-		if !errors.Is(err, errTxConflict) {
+		if !errors.Is(err, errTxConflict) && !errors.Is(err, txmemory.ErrGivesWay) {
 			return err
 		}
 		select {

@@ -37,6 +37,8 @@ var (
 	ErrOverflow = errors.New("out of range")
 	// ErrBatchTooLarge: a write batch over its size limit.
 	ErrBatchTooLarge = errors.New("write batch too large")
+	// ErrTransactionsFull: open transactions take all memory that they may.
+	ErrTransactionsFull = errors.New("the memory of transactions is full")
 	// ErrCorrupt: bytes on disk differ from the bytes that were written.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrUnsupported: a feature or format version this program does not know.

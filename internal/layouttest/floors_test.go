@@ -86,6 +86,7 @@ var floors = map[string]int{
 	"keyenc":            2,
 	"internal/conflict": 2,
 	"internal/keyindex": 0,
+	"internal/txmemory": 1,
 
 	"schema":            1,
 	"mvcc":              1,

@@ -30,6 +30,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.Transactions.Shut()
 	if s.Background != nil {
 		s.Background.stop()
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/internal/txmemory"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/rowset"
@@ -27,18 +28,19 @@ import (
 // Core is what writers and readers of a store have in common: the files, the memory, and the tables.
 type Core struct {
 	*Timeline
-	Dir      storedir.Dir
-	Instance *storedir.Instance
-	Options  Options
-	Blocks   *blockmanager.Manager
-	Cache    *cache.Cache
-	Reads    *budget.Gate // memory of blocks that are being read
-	Budget   *budget.Budget
-	Scanning atomic.Int64 // about how many bytes scans take at most that run in their caller's goroutine
-	Pins     *Pins
-	Counters *Counters
-	Recovery storeinfo.Recovery
-	Tail     atomic.Pointer[wal.Tail] // as Replay, or Follower.Refresh, found it
+	Dir          storedir.Dir
+	Instance     *storedir.Instance
+	Options      Options
+	Blocks       *blockmanager.Manager
+	Cache        *cache.Cache
+	Reads        *budget.Gate // memory of blocks that are being read
+	Budget       *budget.Budget
+	Transactions *txmemory.Pool
+	Scanning     atomic.Int64 // about how many bytes scans take at most that run in their caller's goroutine
+	Pins         *Pins
+	Counters     *Counters
+	Recovery     storeinfo.Recovery
+	Tail         atomic.Pointer[wal.Tail] // as Replay, or Follower.Refresh, found it
 
 	// InDoubt says that replay found the announcement of a change outside the log that has not
 	// come.
@@ -66,7 +68,7 @@ func newCore(d storedir.Dir, o Options) *Core {
 	b := budget.New(o.MemoryLimit)
 	t := NewTimeline(o.Clock)
 	return &Core{Timeline: t, Dir: d, Options: o, Budget: b, Cache: NewCache(b, o.MemoryLimit),
-		Reads: budget.NewGate(o.MemoryLimit / readsShare), Pins: NewPins(t), Counters: newCounters(),
+		Reads: budget.NewGate(o.MemoryLimit / readsShare), Transactions: txmemory.New(o.BatchLimit()), Pins: NewPins(t), Counters: newCounters(),
 		tables: map[string]*Table{}}
 }
 

@@ -50,3 +50,9 @@ type BackgroundOptions struct {
 	// index, or a negative number for none.
 	Schedule func([]storeinfo.BackgroundOp) int
 }
+
+// mostBatchBytes bounds a write batch, and what transactions have in common.
+const mostBatchBytes = 256 << 20
+
+// BatchLimit returns the bound of a write batch, which is lower in a store with little memory.
+func (o *Options) BatchLimit() int64 { return min(mostBatchBytes, o.MemoryLimit/4) }

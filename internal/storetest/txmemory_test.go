@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -15,9 +16,10 @@ import (
 )
 
 // What open transactions have read and written is counted in the memory of the store, within a
-// quarter of its limit for all of them together. Other writers are not kept waiting by it.
+// quarter of its limit for all of them together, besides 1 MiB for each. Others are not kept waiting
+// by one that has taken all of it.
 func TestMemoryOfTransactionsIsBounded(t *testing.T) {
-	const limit = 16 << 20
+	const limit, share = 16 << 20, 1 << 20
 	ctx := context.Background()
 	store := must.Get(oribi.Open("/tx", &oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: limit}))(t)
 	defer store.Close()
@@ -33,46 +35,116 @@ func TestMemoryOfTransactionsIsBounded(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	before := heap()
-	txs := []*oribi.Tx{begin(t, store), begin(t, store)}
-	full := func(i int64) error {
-		switch tx := txs[i%2]; i % 4 {
-		case 0, 1:
-			return tx.Upsert(table, number(i, i))
-		default:
-			_, err := tx.Get(table, i)
-			return err
+	// fill reads and writes rows until the transaction gets an error other than ErrNotFound.
+	fill := func(tx *oribi.Tx, from int64) (n int64, err error) {
+		for ; n < 1<<20; n++ {
+			if n%2 == 0 {
+				err = tx.Upsert(table, number(from+n, n))
+			} else if _, err = tx.Get(table, from+n); errors.Is(err, oribi.ErrNotFound) {
+				err = nil
+			}
+			if err != nil {
+				return n, err
+			}
 		}
+		t.Fatal("transactions grow without bound")
+		return n, nil
 	}
-	n := int64(0)
-	for ; ; n++ {
-		if err := full(n); errors.Is(err, oribi.ErrBatchTooLarge) {
-			break
-		} else if err != nil && !errors.Is(err, oribi.ErrNotFound) {
-			t.Fatal(err)
-		}
-		if n > 1<<20 {
-			t.Fatal("transactions grow without bound")
-		}
+	large := begin(t, store)
+	n, err := fill(large, 0)
+	must.Fail(t, err, oribi.ErrBatchTooLarge)
+	if got := counted(); got > limit/4+share+1024 || got < limit/4+share-1024 {
+		t.Errorf("%d bytes are counted, limit %d", got, limit/4+share)
 	}
-	if got := counted(); got > limit/4+1024 || got < limit/5 {
-		t.Errorf("%d bytes are counted, limit %d", got, limit/4)
+	if held := heap() - before; held > (limit/4+share)*3/2 {
+		t.Errorf("the transaction takes %d bytes, %d are counted", held, counted())
 	}
-	if held := heap() - before; held > limit/4*3/2 {
-		t.Errorf("%d transactions take %d bytes, %d are counted", len(txs), held, counted())
-	}
-	for range 2 { // the refused call has no effect; neither do further ones
-		must.Fail(t, full(n), oribi.ErrBatchTooLarge, "call", n)
-	}
+	_, err = fill(large, n+1) // the refused call has no effect; neither do further ones
+	must.Fail(t, err, oribi.ErrBatchTooLarge)
 	put(t, store, table, map[int64]int64{-1: 1})
-	txs[0].Rollback()
-	if err := full(n | 1); err != nil && !errors.Is(err, oribi.ErrNotFound) {
-		t.Errorf("after the other transaction has ended: %v", err)
+	for k := range int64(20) {
+		must.Do(t, store.Update(ctx, func(tx *oribi.Tx) error {
+			return tx.Upsert(table, number(-2-k, k))
+		}, oribi.NoSync))
 	}
-	must.Do(t, must.Err(txs[1].Commit(oribi.NoSync)))
+
+	short, cancel := context.WithCancel(ctx)
+	defer cancel()
+	small := must.Get(store.Begin(short))(t)
+	defer small.Rollback()
+	for range 2 {
+		done := make(chan error)
+		go func() {
+			_, err := fill(small, 10_000_000)
+			done <- err
+		}()
+		for counted() < limit/4+share+share {
+			runtime.Gosched()
+		}
+		cancel()
+		must.Fail(t, <-done, oribi.ErrTransactionsFull)
+	}
+	small.Rollback()
+	must.Get(large.Commit(oribi.NoSync))(t)
+	small = begin(t, store)
+	if m, err := fill(small, 10_000_000); !errors.Is(err, oribi.ErrBatchTooLarge) || m < n/2 {
+		t.Errorf("after the other transaction has ended: %d steps, %v", m, err)
+	}
+	small.Rollback()
 	must.Equal(t, counted(), 0, "bytes are counted after the end")
-	if count, err := table.Count(ctx); err != nil || count < n/4 {
-		t.Errorf("%d rows, %v, want about %d", count, err, n/4)
+	if count, err := table.Count(ctx); err != nil || count < n/2 {
+		t.Errorf("%d rows, %v, want about %d", count, err, n/2)
 	}
+}
+
+// Updates that need more than half of the memory each wait for each other, give way, and all end.
+func TestLargeUpdatesShareMemory(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/tx", &oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 16 << 20, CellLimit: 1 << 20}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "large", "k*:int64 v:binary")
+	value := make([]byte, 128<<10)
+	var wg sync.WaitGroup
+	for g := range int64(4) {
+		wg.Go(func() {
+			for range 5 {
+				if err := store.Update(ctx, func(tx *oribi.Tx) error {
+					for k := range int64(28) {
+						if err := tx.Upsert(table, oribi.Row{"k": 100*g + k, "v": value}); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, oribi.NoSync); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	must.Equal(t, must.Get(table.Count(ctx))(t), 112, "rows")
+
+}
+
+// Close does not wait for transactions that wait for memory.
+func TestCloseEndsTheWaitForMemory(t *testing.T) {
+	store := must.Get(oribi.Open("/tx", &oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 16 << 20, CellLimit: 1 << 20}))(t)
+	table := tableOf(t, store, "large", "k*:int64 v:binary")
+	value := make([]byte, 256<<10)
+	fill := func(tx *oribi.Tx, n int64) (err error) {
+		for k := int64(0); k < n && err == nil; k++ {
+			err = tx.Upsert(table, oribi.Row{"k": k, "v": value})
+		}
+		return err
+	}
+	must.Do(t, fill(begin(t, store), 17))
+	done := make(chan error)
+	go func() { done <- fill(begin(t, store), 17) }()
+	for must.Get(store.Metrics())(t).Memory.Transactions < 24*int64(len(value)) {
+		runtime.Gosched()
+	}
+	must.Do(t, store.Close())
+	must.Fail(t, <-done, oribi.ErrClosed)
 }
 
 // A row that a transaction writes again and again takes the memory of one write, whatever the kinds
