@@ -53,15 +53,23 @@ type shard struct {
 
 // table is an open-addressed hash table whose size is a power of two, at most three quarters full.
 // Readers probe it while a writer stores into it; it grows by replacement.
+//
+// Tags are compared before places: a probe of a key that the table does not have reads one cache line
+// of tags, and no entry.
 type table struct {
 	mask  uint64
-	place []atomic.Pointer[entry]
+	tags  []atomic.Uint32         // of the hashes of entries; 0: the place is empty
+	place []atomic.Pointer[entry] // stored before the tag
 }
+
+// tagOf returns the tag of a hash. Its low bits choose the place.
+func tagOf(h uint64) uint32 { return uint32(h>>32) | 1 }
 
 const minPlaces = 64
 
 func newTable(places int) *table {
-	return &table{mask: uint64(places - 1), place: make([]atomic.Pointer[entry], places)}
+	return &table{mask: uint64(places - 1), tags: make([]atomic.Uint32, places),
+		place: make([]atomic.Pointer[entry], places)}
 }
 
 func (s *shard) init() {
@@ -72,16 +80,21 @@ func (s *shard) init() {
 // find looks up k without a lock.
 //
 // A reader may probe a table that a writer is filling, or a table that was just replaced. An entry
-// is complete before it is stored, and its key never changes, so a match is always correct. A miss
+// is complete before it is stored, and its key never changes, so a match is always correct; a tag may
+// be that of an entry that was in the place before. A miss
 // may be an entry that was put or moved during the probe; the caller then reads the block.
 func (s *shard) find(h uint64, k Key) *entry {
 	t := s.table.Load()
+	tag := tagOf(h)
 	for i := h & t.mask; ; i = (i + 1) & t.mask {
-		e := t.place[i].Load()
-		if e == nil {
+		switch t.tags[i].Load() {
+		case 0:
 			return nil
+		default:
+			continue
+		case tag:
 		}
-		if e.hash == h && e.key == k && e != gone {
+		if e := t.place[i].Load(); e.hash == h && e.key == k && e != gone {
 			if n := e.uses.Load(); n < maxUses {
 				e.uses.Store(n + 1) // concurrent Gets may count as one
 			}
@@ -129,7 +142,7 @@ func (s *shard) store(e *entry) {
 	t := s.table.Load()
 	if 4*(s.filled+1) > 3*len(t.place) {
 		places := minPlaces
-		for places < 3*(s.count+1) {
+		for places < 2*(s.count+1) {
 			places *= 2
 		}
 		grown := newTable(places)
@@ -150,13 +163,11 @@ func (s *shard) store(e *entry) {
 // insert reports whether it filled a slot that was nil.
 func (t *table) insert(e *entry) bool {
 	for i := e.hash & t.mask; ; i = (i + 1) & t.mask {
-		switch t.place[i].Load() {
-		case nil:
+		switch old := t.place[i].Load(); old {
+		case nil, gone:
 			t.place[i].Store(e)
-			return true
-		case gone:
-			t.place[i].Store(e)
-			return false
+			t.tags[i].Store(tagOf(e.hash))
+			return old == nil
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 type keyHeads struct {
 	heads  []uint64 // of keys 1 and up, without common; heads[0] is not used
 	common []byte   // common prefix of keys 1 and up
+	step   float64  // keys for each unit of a head between the first and the last one, on average
 }
 
 // makeHeads returns the heads of n keys. The result aliases key 1.
@@ -33,7 +34,30 @@ func makeHeads(n int, key func(i int) []byte) keyHeads {
 	for i := 1; i < n; i++ {
 		h.heads[i] = keyenc.Head(key(i)[len(h.common):])
 	}
+	if first, last := h.heads[1], h.heads[n-1]; first < last {
+		h.step = float64(n-2) / float64(last-first)
+	}
 	return h
+}
+
+// near returns a range [lo, hi) that has the last head below head, if there is one, else key 0: a few
+// keys around the one that it is if keys are evenly distributed. A search of all heads would miss the
+// CPU's caches at each of its first steps, one after another.
+func (h *keyHeads) near(head uint64) (lo, hi int) {
+	n := len(h.heads)
+	if n < 64 || h.step == 0 {
+		return 0, n
+	}
+	guess := 0
+	if first := h.heads[1]; head > first {
+		guess = int(min(float64(head-first)*h.step, float64(n)))
+	}
+	for width := 16; ; width *= 8 {
+		lo, hi = max(0, guess-width), min(n, guess+width)
+		if (lo == 0 || h.heads[lo] < head) && (hi == n || h.heads[hi] >= head) {
+			return lo, hi
+		}
+	}
 }
 
 // find returns the number of the last key at or before probe, which is not before key 0.
@@ -48,8 +72,9 @@ func (h *keyHeads) find(probe []byte, atOrBefore func(i int) (bool, error)) (int
 		return hi - 1, nil
 	}
 	head := keyenc.Head(probe[n:])
+	lo, hi = h.near(head)
 	// The comparison is branch-free: with random keys every other branch would be mispredicted.
-	for left := hi; left > 1; {
+	for left := hi - lo; left > 1; {
 		half := left >> 1
 		_, below := bits.Sub64(h.heads[lo+half], head, 0) // 1 if that head is below, else 0
 		lo += half & -int(below)

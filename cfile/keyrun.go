@@ -1,6 +1,8 @@
 package cfile
 
 import (
+	"bytes"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/compress"
 )
@@ -15,6 +17,9 @@ type KeyRun struct {
 	off     int64  // of bytes in the file
 	bytes   []byte // stored cblocks
 	offsets []uint32
+
+	next []byte       // a key that follows
+	at   BlockPointer // its cblock; Size is 0 if it is not known
 }
 
 // VisitNear is VisitFloor for one of several keys in ascending order. next are the following keys:
@@ -25,9 +30,13 @@ func (r *Reader) VisitNear(u *KeyRun, key []byte, next [][]byte,
 	if r.codec != compress.None || !r.info.ValueIndex {
 		return r.VisitFloor(key, visit)
 	}
-	p, ok, err := r.findNode(key)
-	if err != nil || !ok {
-		return err
+	p := u.at
+	if u.r != r || p.Size == 0 || !bytes.Equal(u.next, key) {
+		var ok bool
+		var err error
+		if p, ok, err = r.findNode(key); err != nil || !ok {
+			return err
+		}
 	}
 	if err := r.checkPointer(p); err != nil {
 		return err
@@ -54,8 +63,12 @@ func (u *KeyRun) has(r *Reader, p BlockPointer) bool {
 // read reads the cblock at p, and the cblocks of next that are near.
 func (u *KeyRun) read(r *Reader, p BlockPointer, next [][]byte) error {
 	end := p.end()
+	u.at.Size = 0
 	for _, key := range next {
 		q, ok, err := r.findNode(key)
+		if err == nil && ok {
+			u.next, u.at = append(u.next[:0], key...), q
+		}
 		if err != nil || !ok || q.Offset-end > maxGap || q.end()-p.Offset > maxRun || r.checkPointer(q) != nil {
 			break // the call for this key returns the error
 		}

@@ -24,7 +24,7 @@ func TestFindAgreesWithLinearSearch(t *testing.T) {
 	}
 	for range 2000 {
 		x, prefix, length := new(valueIndex), rng.IntN(12), 1+rng.IntN(12)
-		keys := make([][]byte, 1+rng.IntN(40))
+		keys := make([][]byte, 1+rng.IntN([]int{40, 400}[rng.IntN(2)]))
 		for i := range keys {
 			keys[i] = random(prefix, length)
 		}

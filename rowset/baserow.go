@@ -77,15 +77,15 @@ func (d *DiskRowSet) keepRow(p bloom.Probe, row batch.Ordinal, cells [][]byte) {
 	if size > maxBaseRow {
 		return
 	}
-	all := d.rowFormat.AppendRow(bytes.Clone(p.Key), cells)
-	n := len(p.Key)
-	d.keepBaseRow(p, &baseRow{rowFormat: d.rowFormat, row: row, key: all[:n:n], image: all[n:]})
+	d.keepBaseRow(p, row, d.rowFormat.AppendRow(bytes.Clone(p.Key), cells))
 }
 
-// keepBaseRow adds a row to the cache.
-func (d *DiskRowSet) keepBaseRow(p bloom.Probe, b *baseRow) {
-	if size := len(b.key) + cap(b.image); d.opts.Cache != nil && size <= maxBaseRow {
-		d.opts.Cache.PutAgain(d.rowKey(p), b, int64(size)+baseRowBytes)
+// keepBaseRow adds a row to the cache. all is its key and its image.
+func (d *DiskRowSet) keepBaseRow(p bloom.Probe, row batch.Ordinal, all []byte) {
+	c, key, n := d.opts.Cache, d.rowKey(p), len(p.Key)
+	if c != nil && cap(all) <= maxBaseRow && c.Admits(key, int64(cap(all))+baseRowBytes) {
+		b := &baseRow{rowFormat: d.rowFormat, row: row, key: all[:n:n], image: all[n:]}
+		c.Put(key, b, int64(cap(all))+baseRowBytes)
 	}
 }
 

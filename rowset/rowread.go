@@ -361,7 +361,7 @@ func (l *lookup) findStored(d *DiskRowSet, f *rowFile, p bloom.Probe) (found boo
 		n := len(p.Key)
 		l.image, l.missing = all[n:], missing
 		if missing == nil {
-			d.keepBaseRow(p, &baseRow{rowFormat: d.rowFormat, row: l.row, key: all[:n:n], image: all[n:]})
+			d.keepBaseRow(p, l.row, all)
 		}
 		return nil
 	}

@@ -484,11 +484,12 @@ func (d *DiskRowSet) GetNear(
 	if found, err = l.find(d, p); err != nil || !found {
 		return dst, false, err
 	}
-	var state delta.RowState
-	if err := d.Tracker().RowAt(l.row, snap, &state); err != nil || state.Deleted {
+	state := rowStates.Get().(*delta.RowState)
+	defer releaseState(state)
+	if err := d.Tracker().RowAt(l.row, snap, state); err != nil || state.Deleted {
 		return dst, false, err
 	}
-	if cells, err = d.appendCells(dst, &l, &state, cols); err != nil {
+	if cells, err = d.appendCells(dst, &l, state, cols); err != nil {
 		return dst, false, err
 	}
 	if (l.image == nil || l.missing != nil) && !state.Changed() && d.isWhole(cols) {
@@ -504,9 +505,18 @@ func (d *DiskRowSet) Has(p bloom.Probe, snap mvcc.Snapshot) (bool, error) {
 	if err != nil || !found {
 		return false, err
 	}
-	var state delta.RowState
-	err = d.Tracker().RowAt(row, snap, &state)
+	state := rowStates.Get().(*delta.RowState)
+	defer releaseState(state)
+	err = d.Tracker().RowAt(row, snap, state)
 	return err == nil && !state.Deleted, err
+}
+
+// rowStates keeps the memory of reads of one row.
+var rowStates = sync.Pool{New: func() any { return new(delta.RowState) }}
+
+func releaseState(s *delta.RowState) {
+	s.Reset()
+	rowStates.Put(s)
 }
 
 // appendCells appends cells of the row of a lookup: from its changes, from the image of the lookup, or
