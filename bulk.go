@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -103,6 +104,11 @@ func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (B
 
 // DeleteWhere deletes every row that From, To, Prefix, and Where select. Without these options, it
 // deletes all rows. In all else it is like UpdateWhere.
+//
+// Without Where, and unless rows of the table expire, it does not make a list of the rows: one write
+// batch deletes any number of them, in a time that hardly grows with their number, also with InPieces.
+// Then it misses no row: one that another writer commits during the call either is deleted too or has
+// a later timestamp. Other writers of the table wait during the commit.
 func (t *Table) DeleteWhere(ctx context.Context, opts ...BulkOption) (BulkResult, error) {
 	res, err := t.changeWhere(ctx, OpDeleteIgnore, nil, opts)
 	if err != nil {
@@ -112,7 +118,7 @@ func (t *Table) DeleteWhere(ctx context.Context, opts ...BulkOption) (BulkResult
 }
 
 // DeleteRange deletes the rows whose keys are not below from and below to. Each bound is given as
-// in From, or is nil for no bound. In all else it is like UpdateWhere.
+// in From, or is nil for no bound. In all else it is like DeleteWhere.
 func (t *Table) DeleteRange(ctx context.Context, from, to any, opts ...BulkOption) (BulkResult, error) {
 	return t.DeleteWhere(ctx, append([]BulkOption{From(from), To(to)}, opts...)...)
 }
@@ -164,6 +170,11 @@ func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
 			return c.t.count(ctx, &o)
 		})
 	}
+	if err == nil && c.wholeRange() {
+		if res, err := c.deleteRange(ctx); err != tablet.ErrExpiring {
+			return res, err
+		}
+	}
 	for more := true; more && err == nil; {
 		if more, err = c.collect(ctx); err == nil {
 			err = c.commit(ctx)
@@ -171,6 +182,51 @@ func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
 	}
 	if err != nil && c.o.pieces > 0 {
 		c.res.Next = c.next()
+	}
+	return c.res, err
+}
+
+// wholeRange reports whether the call deletes all rows in a range of keys, whatever their cells are.
+func (c *rowsChange) wholeRange() bool {
+	return c.op == OpDeleteIgnore && len(c.o.read.where) == 0 && !store.Expires(c.t.tab)
+}
+
+// deleteRange deletes the rows in one write batch, without a list of them.
+func (c *rowsChange) deleteRange(ctx context.Context) (BulkResult, error) {
+	s := c.t.store
+	if c.p = c.b.opsOf(c.t); c.p == nil {
+		return c.res, c.b.err
+	}
+	lower, upper, err := c.t.keyRange(new(bounds), c.p.schema, &c.o.read)
+	if err == nil {
+		err = ctx.Err()
+	}
+	begin := s.core.Counters.Now()
+	if err == nil {
+		c.b.bytes = int64(len(lower) + len(upper) + opOverhead)
+		err = s.makeRoom(ctx, c.b)
+	}
+	if err != nil {
+		return c.res, err
+	}
+	w, err := c.t.tab.PrepareAll()
+	if err != nil {
+		return c.res, err
+	}
+	rows, err := w.DeleteRange(lower, upper)
+	if err == nil && rows > 0 {
+		err = c.o.exceeded(rows - 1)
+	}
+	if err != nil {
+		w.Release()
+		return c.res, err
+	}
+	ts, err := s.carryOut(ctx, c.b, []*tablet.Write{w}, !c.o.noSync)
+	if err == nil && rows > 0 {
+		c.res = BulkResult{Rows: rows, Timestamp: ts}
+	}
+	if err == nil {
+		s.core.Counters.Committed(begin, c.b.changes, c.b.bytes, !c.o.noSync)
 	}
 	return c.res, err
 }

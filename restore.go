@@ -12,16 +12,15 @@ import (
 )
 
 // Truncate deletes all rows of the table, or those that From, To, Prefix, and Where select, at one
-// timestamp. Earlier states stay readable as far as the table's history goes. Unlike DeleteWhere,
-// it misses no row: one that another writer commits during the call either is deleted too or has a
-// later timestamp.
+// timestamp. Earlier states stay readable as far as the table's history goes. It misses no row: one
+// that another writer commits during the call either is deleted too or has a later timestamp.
 //
-// The deletes are one write batch, in memory and in the log. If the table has more rows than a
-// write batch takes, Truncate changes nothing and returns ErrBatchTooLarge; a row takes about 80
-// bytes and its key, and a write batch at most Options.MemoryLimit / 4 or 256 MiB, whichever is
-// less. With InPieces, Truncate commits several write batches, as DeleteWhere does, and may leave
-// rows that are inserted during the call. DropTable and CreateTable take no time per row, but end
-// the table's history.
+// Without Where, and unless rows of the table expire, it is DeleteWhere. Otherwise the deletes are one
+// write batch, in memory and in the log. If there are more rows than a write batch takes, Truncate
+// changes nothing and returns ErrBatchTooLarge; a row takes about 80 bytes and its key, and a write
+// batch at most Options.MemoryLimit / 4 or 256 MiB, whichever is less. With InPieces, Truncate commits
+// several write batches, and may leave rows that are inserted during the call. DropTable and
+// CreateTable end the table's history.
 //
 // Other writers of the table wait while the write batch is committed. If one of them has committed
 // since the rows were read, they also wait while the rows are read again.
@@ -46,6 +45,11 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 	}
 	if err := c.o.ask(func() (int64, error) { return t.count(ctx, &c.o.read) }); err != nil {
 		return BulkResult{}, err
+	}
+	if c.wholeRange() {
+		if res, err := c.deleteRange(ctx); err != tablet.ErrExpiring {
+			return res, err
+		}
 	}
 	return t.replace(ctx, c.b, !o.noSync, func() (mvcc.Timestamp, error) {
 		_, err := c.collect(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/bind"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/scaninfo"
@@ -323,24 +324,30 @@ func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 	if req.Filter, err = t.filter(tableSchema.Schema, sc.o.where, sc.rows); err != nil {
 		return req, err
 	}
-	if req.Lower, err = t.bound(b.lower[:0], tableSchema, sc.o.lower); err != nil {
-		return req, err
-	}
-	if req.Upper, err = t.bound(b.upper[:0], tableSchema, sc.o.upper); err != nil {
-		return req, err
-	}
-	if len(sc.o.where) > 0 {
+	if req.Lower, req.Upper, err = t.keyRange(b, tableSchema, &sc.o); err == nil && len(sc.o.where) > 0 {
 		req.BoundByFilter(tableSchema.Schema, tableSchema.Encoder)
 	}
-	if sc.o.prefix == nil {
-		return req, nil
+	return req, err
+}
+
+// keyRange returns the encoded bounds of the keys that From, To, and Prefix select, which may be in the
+// memory of b; nil = no bound.
+func (t *Table) keyRange(b *bounds, tableSchema *tablet.TableSchema, o *readOptions) (lower, upper []byte, err error) {
+	var r scan.Options
+	if r.Lower, err = t.bound(b.lower[:0], tableSchema, o.lower); err != nil {
+		return nil, nil, err
 	}
-	prefix, err := t.bound([]byte{}, tableSchema, sc.o.prefix)
-	if err != nil {
-		return req, err
+	if r.Upper, err = t.bound(b.upper[:0], tableSchema, o.upper); err != nil {
+		return nil, nil, err
 	}
-	req.Narrow(prefix, keyenc.PrefixEnd(prefix))
-	return req, nil
+	if o.prefix != nil {
+		prefix, err := t.bound([]byte{}, tableSchema, o.prefix)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.Narrow(prefix, keyenc.PrefixEnd(prefix))
+	}
+	return r.Lower, r.Upper, nil
 }
 
 // startParts begins the scan, as start does. verb says what is done with the rows.

@@ -54,7 +54,7 @@ func (v *Vector) AppendCoded(src *Vector, from, to int) {
 // AppendSelected appends the cells of src whose bit in sel is 1, in [from, to).
 // It copies each run of adjacent selected cells at once.
 func (v *Vector) AppendSelected(src *Vector, sel Bitmap, from, to int) {
-	for i, end := sel.nextRun(from, to); i < end; i, end = sel.nextRun(end, to) {
+	for i, end := sel.NextRun(from, to); i < end; i, end = sel.NextRun(end, to) {
 		v.AppendRun(src, i, end)
 	}
 }

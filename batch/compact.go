@@ -59,7 +59,7 @@ func (v *Vector) compact(sel Bitmap, n int) {
 		v.Bytes = kept(v.Bytes, sel)
 	default:
 		w, to := v.Type.Width(), 0
-		for from, end := sel.nextRun(0, v.Len); from < end; from, end = sel.nextRun(end, v.Len) {
+		for from, end := sel.NextRun(0, v.Len); from < end; from, end = sel.NextRun(end, v.Len) {
 			to += copy(v.Data[to:], v.Data[from*w:end*w])
 		}
 		v.Data = v.Data[:to]
@@ -82,19 +82,19 @@ func (v *Vector) compactArrays(sel Bitmap, n int) {
 	v.Elements.compact(elements, int(total))
 }
 
-// kept moves the elements whose bit in sel is 1 to the front of s, and returns them.
+// kept moves the elements whose bit in sel is 1 to the front of s, and returns them. Most rows that a
+// scan leaves out are single rows, so the others are moved in runs.
 func kept[T any](s []T, sel Bitmap) []T {
 	to := 0
-	for from, end := sel.nextRun(0, len(s)); from < end; from, end = sel.nextRun(end, len(s)) {
+	for from, end := sel.NextRun(0, len(s)); from < end; from, end = sel.NextRun(end, len(s)) {
 		to += copy(s[to:], s[from:end])
 	}
 	return s[:to]
 }
 
-// nextRun returns the first run [from, end) of 1 bits at or after i, among the first n bits; both
-// are n if no bit from i on is 1. Most rows that a scan leaves out are single rows, so the others
-// are moved in runs.
-func (b Bitmap) nextRun(i, n int) (from, end int) {
+// NextRun returns the first run [from, end) of 1 bits at or after i, among the first n bits; both
+// are n if no bit from i on is 1.
+func (b Bitmap) NextRun(i, n int) (from, end int) {
 	if from = b.Next(i); from < 0 || from >= n {
 		return n, n
 	}

@@ -30,7 +30,7 @@ import (
 )
 
 // Kind is the kind of an operation or a List. The first three are the type bytes of a List in a
-// file. Log records contain all but Reinsert, stores in memory all but Insert.
+// file. Log records contain all but Reinsert, stores in memory all but Insert and DeleteRange.
 type Kind uint8
 
 // Kinds. File format: never change the numbers.
@@ -40,10 +40,12 @@ const (
 	Reinsert Kind = 3 // inserts a deleted row again, with all its non-key cells
 	Insert   Kind = 4 // inserts a new row; in log records only
 	Replace  Kind = 5 // sets all non-key cells; in log records and in memory, never in delta files
+
+	DeleteRange Kind = 6 // deletes all rows in a range of keys; in log records only
 )
 
 var kindNames = [...]string{Update: "update", Delete: "delete", Reinsert: "reinsert", Insert: "insert",
-	Replace: "replace"}
+	Replace: "replace", DeleteRange: "delete range"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && k != 0 {

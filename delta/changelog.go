@@ -8,18 +8,21 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// logEntry identifies one change of a MemStore.
+// logEntry identifies one change of a MemStore, or the rows that DeleteRun has deleted.
 type logEntry struct {
 	row  batch.Ordinal
+	rows uint32 // of DeleteRun, else 0
 	link arena.Ref
 	lsn  lsn.LSN
 }
 
 const logEntryBytes = 24
 
-// LoggedChange is a change that was applied after StartChangeLog.
+// LoggedChange is a change that was applied after StartChangeLog: of the row Row, or, if Rows is not 0,
+// a delete of all rows [Row, Row+Rows), which had all existed.
 type LoggedChange struct {
 	Row  batch.Ordinal
+	Rows uint32
 	TS   mvcc.Timestamp
 	LSN  lsn.LSN
 	List change.List // read-only; valid as long as it is referenced
@@ -57,7 +60,7 @@ func (m *MemStore) LoggedChanges(from int, use func(LoggedChange) error) (next i
 		}
 		for _, n := range some {
 			l := linkAt(m.changes, n.link)
-			if err := use(LoggedChange{n.row, l.ts(), n.lsn, l.list()}); err != nil {
+			if err := use(LoggedChange{n.row, n.rows, l.ts(), n.lsn, l.list()}); err != nil {
 				return from, err
 			}
 			from++

@@ -39,6 +39,9 @@ type MemStore struct {
 	changeLog *arena.Journal[logEntry] // of changes applied since StartChangeLog; nil if it was not called
 	rows      *btree.BTreeG[memRow]
 	dead      *btree.BTreeG[memRow] // the entries of deleted rows, for readers that need no other change
+	runs      deathRuns             // of rows without an entry in the tree
+	runRows   int64
+	runBytes  int64
 	firstLSN  lsn.LSN
 	count     int
 	stats     Stats // Columns and Deletes do not count replacements
@@ -81,37 +84,48 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.applied(logEntry{row: row, link: m.apply(row, ts, list), lsn: lsn})
+}
+
+// applied notes that a change was applied.
+func (m *MemStore) applied(e logEntry) {
+	if m.changeLog != nil {
+		m.changeLog.Add(e)
+	}
+	if m.firstLSN == 0 || e.lsn < m.firstLSN {
+		m.firstLSN = e.lsn // writers of different rows apply in any order
+	}
+}
+
+// apply adds one change and returns its link. The caller holds mu.
+func (m *MemStore) apply(row batch.Ordinal, ts mvcc.Timestamp, list change.List) arena.Ref {
 	// One walk of the tree: the link is made as the first of its row, and most are.
 	newest := m.addLink(0, ts, list)
 	if old, found := m.rows.ReplaceOrInsert(memRow{row, newest}); found {
 		l := linkAt(m.changes, old.newest)
 		if ts < l.ts() || l.list().Kind() == change.Delete {
 			panic(fmt.Sprintf("delta: %v of row %d at %d after its %v at %d",
-				kind, row, uint64(ts), l.list().Kind(), uint64(l.ts())))
+				list.Kind(), row, uint64(ts), l.list().Kind(), uint64(l.ts())))
 		}
 		if newest = m.chain(newest, old.newest, ts, list); linkAt(m.changes, newest).folded() {
 			m.rows.ReplaceOrInsert(memRow{row, newest})
 		}
-	}
-	if m.changeLog != nil {
-		m.changeLog.Add(logEntry{row, newest, lsn})
-	}
-
-	if m.count == 0 || lsn < m.firstLSN {
-		m.firstLSN = lsn // writers of different rows apply in any order
+	} else if m.runs.link(row) != 0 {
+		panic(fmt.Sprintf("delta: %v of row %d at %d after its delete", list.Kind(), row, uint64(ts)))
 	}
 	m.count++
-	if kind == change.Replace {
+	if list.Kind() == change.Replace {
 		m.replaced, m.stats.Min, m.stats.Max = true, min(m.stats.Min, ts), max(m.stats.Max, ts)
 	} else {
 		m.stats.add(ts, list)
 	}
-	if kind == change.Delete {
+	if list.Kind() == change.Delete {
 		if m.dead == nil {
 			m.dead = newMemTree()
 		}
 		m.dead.ReplaceOrInsert(memRow{row, newest})
 	}
+	return newest
 }
 
 // FirstLSN returns the lowest LSN of all changes, or 0 if the store is empty. The log is needed
@@ -133,7 +147,11 @@ func (m *MemStore) Len() int {
 func (m *MemStore) Empty() bool { return m == nil || m.Len() == 0 }
 
 // Bytes returns the memory of the changes, without the tree over the rows.
-func (m *MemStore) Bytes() int64 { return m.changes.Size() }
+func (m *MemStore) Bytes() int64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.changes.Size() + m.runBytes
+}
 
 // Deleted returns the number of rows whose newest change is a delete.
 func (m *MemStore) Deleted() int64 {
@@ -156,6 +174,7 @@ func (m *MemStore) Release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changes.Release()
+	m.report(-m.runBytes)
 }
 
 // relevant reports whether a reader at snap sees any change.
@@ -183,8 +202,19 @@ func (m *MemStore) concerns(snap mvcc.Snapshot, columns []schema.ColumnID) (any,
 func (m *MemStore) newest(row batch.Ordinal) arena.Ref {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	r, _ := m.rows.Get(memRow{row: row})
-	return r.newest
+	return m.newestLocked(row)
+}
+
+func (m *MemStore) newestLocked(row batch.Ordinal) arena.Ref {
+	if r, found := m.rows.Get(memRow{row: row}); found {
+		return r.newest
+	}
+	return m.runs.link(row)
+}
+
+// isDelete reports whether the change of a link is a delete.
+func isDelete(store *arena.Arena, link arena.Ref) bool {
+	return linkAt(store, link).list().Kind() == change.Delete
 }
 
 // deletedRow reports whether the newest change of a row is a delete. Most stores have no deletes
@@ -195,8 +225,8 @@ func (m *MemStore) deletedRow(row batch.Ordinal) bool {
 	if m.stats.Deletes == 0 {
 		return false
 	}
-	r, _ := m.rows.Get(memRow{row: row})
-	return r.newest != 0 && linkAt(m.changes, r.newest).list().Kind() == change.Delete
+	newest := m.newestLocked(row)
+	return newest != 0 && isDelete(m.changes, newest)
 }
 
 // rowBack applies the changes of a row that are older than snap, newest first.
@@ -241,11 +271,22 @@ func (m *MemStore) ascend(from batch.Ordinal, to uint64, onlyDead bool, visit fu
 	defer m.mu.RUnlock()
 	tree := m.rows
 	if onlyDead {
-		if tree = m.dead; tree == nil {
-			return
-		}
+		tree = m.dead
 	}
-	tree.AscendGreaterOrEqual(memRow{row: from}, func(r memRow) bool { return uint64(r.row) < to && visit(r) })
+	at, more := uint64(from), true // rows before at were visited
+	if tree != nil {
+		tree.AscendGreaterOrEqual(memRow{row: from}, func(r memRow) bool {
+			if uint64(r.row) >= to {
+				return false
+			}
+			more = m.runs.each(at, uint64(r.row), visit) && visit(r)
+			at = uint64(r.row)
+			return more
+		})
+	}
+	if more {
+		m.runs.each(at, to, visit)
+	}
 }
 
 // Each calls yield for every change in a snapshot, by row, the changes of a row oldest first, which
@@ -280,9 +321,7 @@ func (m *MemStore) appendSome(dst []memRow, from uint64, limit int) (rows []memR
 	if from > maxRow {
 		return dst, false
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	m.rows.AscendGreaterOrEqual(memRow{row: batch.Ordinal(from)}, func(r memRow) bool {
+	m.ascend(batch.Ordinal(from), maxRow+1, false, func(r memRow) bool {
 		dst = append(dst, r)
 		more = len(dst) == limit
 		return !more

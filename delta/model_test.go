@@ -329,7 +329,7 @@ func replacement(list change.List) change.List {
 	return change.AppendReplace(nil, testFormat.AppendRow(nil, cells))
 }
 
-// memOf applies deltas to a mem store in the order of time; nil for none.
+// memOf applies deltas to a mem store in the order of time, deletes as runs; nil for none.
 func memOf(deltas []change.Delta) *MemStore {
 	if len(deltas) == 0 {
 		return nil
@@ -337,8 +337,19 @@ func memOf(deltas []change.Delta) *MemStore {
 	byTime := slices.Clone(deltas)
 	slices.SortStableFunc(byTime, func(a, b change.Delta) int { return cmp.Compare(a.TS, b.TS) })
 	m := NewMemStore(testFormat, nil)
-	for i, d := range byTime {
-		m.Apply(batch.Ordinal(d.Row), d.TS, lsn.LSN(i+1), replacement(d.List))
+	for i := 0; i < len(byTime); i++ {
+		d, n := byTime[i], uint32(1)
+		if d.List.Kind() != change.Delete {
+			m.Apply(batch.Ordinal(d.Row), d.TS, lsn.LSN(i+1), replacement(d.List))
+			continue
+		}
+		for ; i+1 < len(byTime); i++ {
+			if next := byTime[i+1]; next.TS != d.TS || next.Row != d.Row+n || next.List.Kind() != change.Delete {
+				break
+			}
+			n++
+		}
+		m.DeleteRun(batch.Ordinal(d.Row), n, d.TS, lsn.LSN(i+1))
 	}
 	return m
 }

@@ -114,7 +114,7 @@ func (w *Window) Settled(columns []schema.ColumnID) (
 		if !w.snap.Sees(m.stats.Max) {
 			return 0, nil, 0, false
 		}
-		changes += int64(m.rows.Len())
+		changes += int64(m.rows.Len()) + m.runRows
 		version, replaced = uint64(m.id)<<32|uint64(uint32(m.count)), m.replaced
 		all = append(all, &m.stats)
 	}

@@ -7,19 +7,21 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// logEntry identifies one change of a frozen set.
+// logEntry identifies one change of a frozen set, or a delete of several rows.
 type logEntry struct {
 	row  arena.Ref // the row's header
+	last arena.Ref // the header of the last row that DeleteRange has deleted; 0 = the change is of one row
 	link arena.Ref
 	lsn  lsn.LSN
 }
 
-const logEntryBytes = 24
+const logEntryBytes = 32
 
 // LoggedChange is a change that was applied after Freeze: an update, a replacement or a delete.
 type LoggedChange struct {
 	Row  uint64 // identifies the row in the set
 	Key  []byte
+	Last []byte // unless nil, all rows with keys in [Key, Last] that existed were deleted
 	TS   mvcc.Timestamp
 	LSN  lsn.LSN
 	List change.List
@@ -54,7 +56,11 @@ func (m *MemRowSet) LoggedChanges(from int, use func(LoggedChange) error) (next 
 			if l.kind() != change.Delete {
 				list = l.list()
 			}
-			if err := use(LoggedChange{uint64(n.row), m.header(n.row).key(), l.ts(), n.lsn, list}); err != nil {
+			c := LoggedChange{uint64(n.row), m.header(n.row).key(), nil, l.ts(), n.lsn, list}
+			if n.last != 0 {
+				c.Last = m.header(n.last).key()
+			}
+			if err := use(c); err != nil {
 				return from, err
 			}
 			from++

@@ -42,6 +42,11 @@ func TestFrozenSetLogsChangesAndRefusesInserts(t *testing.T) {
 			t.Errorf("from %d: %s, next %d, %v", from, got, next, err)
 		}
 	}
+	must.Equal(t, m.DeleteRange(nil, []byte("z"), 8, 8), 1, "rows deleted")
+	must.Get(m.LoggedChanges(3, func(n LoggedChange) error {
+		must.Equal(t, fmt.Sprintf("%s to %s at %d", n.Key, n.Last, uint64(n.TS)), "a to a at 8", "logged")
+		return nil
+	}))(t)
 	rows, err := m.Histories(3).Next(10)
 	if err != nil || len(rows.Keys) != 3 || len(rows.Redo) != 1 || rows.Redo[0].TS != 2 {
 		t.Errorf("as of the snapshot %+v, %v", rows, err)

@@ -235,7 +235,7 @@ func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list chan
 	}
 	m.count(ts, lsn)
 	if log := m.changeLog.Load(); log != nil {
-		log.Add(logEntry{ref, m.newest(ref), lsn})
+		log.Add(logEntry{row: ref, link: m.newest(ref), lsn: lsn})
 	}
 	return true
 }

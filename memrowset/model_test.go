@@ -90,7 +90,42 @@ func drawHistory(rt *rapid.T, t *testing.T) *history {
 	return h
 }
 
+// deleteRange deletes the rows in a range of keys.
+func (h *history) deleteRange(rt *rapid.T) {
+	bound := func(name string) *string {
+		if i := rapid.IntRange(-1, len(modelKeys)-1).Draw(rt, name); i >= 0 {
+			return &modelKeys[i]
+		}
+		return nil
+	}
+	lower, upper := bound("lower"), bound("upper")
+	bytesOf := func(bound *string) []byte {
+		if bound == nil {
+			return nil
+		}
+		return []byte(*bound)
+	}
+	n := int64(0)
+	for key := range h.mo {
+		now := h.mo.at(key, mvcc.Everything)
+		if now.live && (lower == nil || key >= *lower) && (upper == nil || key < *upper) {
+			h.mo[key] = append(h.mo[key], version{ts: h.ts, kind: change.Delete, n: now.n, s: now.s})
+			n++
+		}
+	}
+	if live := h.m.LiveIn(bytesOf(lower), bytesOf(upper)); live != n {
+		rt.Fatalf("%d live rows, want %d", live, n)
+	}
+	if deleted := h.m.DeleteRange(bytesOf(lower), bytesOf(upper), h.ts, lsn.LSN(h.ts)); deleted != n {
+		rt.Fatalf("%d rows were deleted, want %d", deleted, n)
+	}
+}
+
 func (h *history) step(rt *rapid.T) {
+	if rapid.IntRange(0, 7).Draw(rt, "range") == 0 {
+		h.deleteRange(rt)
+		return
+	}
 	key := rapid.SampledFrom(modelKeys).Draw(rt, "key")
 	now := h.mo.at(key, mvcc.Everything)
 	next := version{ts: h.ts, live: true, n: rapid.IntRange(0, 9).Draw(rt, "n"),

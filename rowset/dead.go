@@ -138,26 +138,26 @@ func (it *Iterator) noteDead(from batch.Ordinal, n int, sel batch.Bitmap) {
 	first := sel.Next(0)
 	if first < 0 {
 		it.run = deadRun{begin, end}
-		it.addDead(begin, end, ts)
+		it.d.addDead(begin, end, ts)
 		return
 	}
 	head, tail := deadRun{begin, from + batch.Ordinal(first)}, deadRun{from + batch.Ordinal(sel.Prev(n-1)) + 1, end}
-	it.addDead(head.from, head.to, ts)
-	it.addDead(tail.from, tail.to, ts)
+	it.d.addDead(head.from, head.to, ts)
+	it.d.addDead(tail.from, tail.to, ts)
 	if it.run = tail; it.req.Descending() {
 		it.run = head
 	}
 	for i := 1; from%deadBlockRows == 0 && i < len(sel)-1; i++ {
 		if at := from + batch.Ordinal(i)*deadBlockRows; sel[i] == 0 {
-			it.addDead(at, at+deadBlockRows, ts)
+			it.d.addDead(at, at+deadBlockRows, ts)
 		}
 	}
 }
 
 // addDead remembers that rows [from, to) are dead as of ts, except those of blocks that are not entirely
 // among them.
-func (it *Iterator) addDead(from, to batch.Ordinal, ts mvcc.Timestamp) {
-	rows := batch.Ordinal(it.d.Metadata().Rows)
+func (d *DiskRowSet) addDead(from, to batch.Ordinal, ts mvcc.Timestamp) {
+	rows := batch.Ordinal(d.Metadata().Rows)
 	first, end := (from+deadBlockRows-1)/deadBlockRows, to/deadBlockRows
 	if to == rows {
 		end = (to + deadBlockRows - 1) / deadBlockRows
@@ -165,11 +165,11 @@ func (it *Iterator) addDead(from, to batch.Ordinal, ts mvcc.Timestamp) {
 	if first >= end {
 		return
 	}
-	known := it.d.dead.Load()
+	known := d.dead.Load()
 	if known == nil {
 		windows := make(deadRows, (rows+batch.WindowRows-1)/batch.WindowRows)
-		it.d.dead.CompareAndSwap(nil, &windows)
-		known = it.d.dead.Load()
+		d.dead.CompareAndSwap(nil, &windows)
+		known = d.dead.Load()
 	}
 	for first < end {
 		n := min(64-first%64, end-first) // blocks in one window

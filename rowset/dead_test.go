@@ -129,7 +129,7 @@ func TestDeadRowsAgreeWithABitmap(t *testing.T) {
 		if r.IntN(4) == 0 {
 			to = min(n, from+r.IntN(200))
 		}
-		it.addDead(batch.Ordinal(from), batch.Ordinal(to), 7)
+		set.addDead(batch.Ordinal(from), batch.Ordinal(to), 7)
 		for i := range dead {
 			dead[i] = dead[i] || from <= i*deadBlockRows && min(n, (i+1)*deadBlockRows) <= to
 		}

@@ -223,7 +223,7 @@ func (l *logReader) collect() error {
 	nothing := func(_, _ lsn.LSN, _ *logDamage, _ mvcc.Timestamp) error { return nil }
 	_, err := l.each(func(n lsn.LSN, payload []byte) error {
 		_, err := record.Decode(payload, func(op record.Op) error {
-			if t := l.v.tables[op.Table]; t != nil && t.takes(op.Key) && !t.contains(&op, n) && t.fits(&op) {
+			if t := l.v.tables[op.Table]; t != nil && t.takes(&op) && !t.contains(&op, n) && t.fits(&op) {
 				t.take(&op, n, l.last)
 			}
 			return nil
@@ -249,7 +249,7 @@ func (l *logReader) write(fn func(record []byte) error) error {
 		}
 		_, err = record.Decode(payload, func(op record.Op) error {
 			if t := l.v.tables[op.Table]; t == nil && op.Table >= l.v.stored.NextTable || t != nil &&
-				t.takes(op.Key) {
+				!t.keeps(&op) {
 				return nil
 			}
 			w.Add(op)

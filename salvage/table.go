@@ -40,9 +40,13 @@ type table struct {
 	unfit int64              // operations that do not fit the schema
 	gone  []*rowset.Metadata // rowsets that cannot be opened at all
 
-	groups []*group
+	groups    []*group
+	rewritten bool // some group was to be written anew before the log was read
+
 	ops    []versions.LoggedOp
-	chunk  []byte // of memory for keys and bodies
+	ranges []versions.LoggedRange
+	merged *versions.Ranges // ranges, while groups are built
+	chunk  []byte           // of memory for keys and bodies
 
 	conflicts, dropped int64
 	b                  *blockmanager.Builder
@@ -150,6 +154,9 @@ func (w *table) fits(op *record.Op) bool {
 	if op.SchemaVersion != w.row.SchemaVersion {
 		return false
 	}
+	if op.Kind == change.DeleteRange {
+		return true
+	}
 	if _, err := w.encoder.Decode(op.Key); err != nil {
 		return false
 	}
@@ -204,6 +211,7 @@ func (w *table) plan() {
 	}
 	for _, g := range w.groups {
 		g.rewrite = g.damaged || w.holes && len(g.sets) > 1
+		w.rewritten = w.rewritten || g.rewrite
 	}
 }
 
@@ -235,14 +243,23 @@ func (w *table) rewrites() bool {
 	return w.holes || slices.ContainsFunc(w.groups, func(g *group) bool { return g.rewrite })
 }
 
-// takes reports whether the operations on a key belong into rowsets of the new store: all of them,
-// if there are holes.
-func (w *table) takes(key []byte) bool {
+// takes reports whether an operation belongs into rowsets of the new store: all of them do if there are
+// holes.
+func (w *table) takes(op *record.Op) bool {
 	if w.holes {
 		return true
 	}
-	g := w.group(key)
+	if op.Kind == change.DeleteRange {
+		return w.rewritten
+	}
+	g := w.group(op.Key)
 	return g != nil && g.rewrite
+}
+
+// keeps reports whether an operation stays in the log. The delete of a range does, also for rows that are
+// in no rowset: the rowsets that are written anew contain the log, and replay passes over them.
+func (w *table) keeps(op *record.Op) bool {
+	return !w.takes(op) || op.Kind == change.DeleteRange && !w.holes
 }
 
 // group returns the group whose bounds have a key, or nil.
@@ -257,12 +274,21 @@ func (w *table) group(key []byte) *group {
 
 // take keeps an operation for the rowsets of the new store. Its group is written anew.
 func (w *table) take(op *record.Op, at lsn.LSN, ts mvcc.Timestamp) {
+	w.v.budget.Reserve(budget.MemRowSet, opBytes)
+	if op.Kind == change.DeleteRange {
+		if w.holes && len(w.ranges) == 0 {
+			for _, g := range w.groups {
+				g.rewrite = true
+			}
+		}
+		w.ranges = append(w.ranges, versions.LoggedRange{Lower: w.keep(op.Key), Upper: w.keep(op.Body), TS: ts, LSN: at})
+		return
+	}
 	w.row.AutoIncrement = max(w.row.AutoIncrement, w.autoValue(op))
 	if g := w.group(op.Key); g != nil {
 		g.rewrite = true
 	}
 	w.ops = append(w.ops, versions.LoggedOp{Kind: op.Kind, Key: w.keep(op.Key), Body: w.keep(op.Body), TS: ts, LSN: at})
-	w.v.budget.Reserve(budget.MemRowSet, opBytes)
 }
 
 // keep returns a copy of b.
@@ -282,7 +308,7 @@ func (w *table) keep(b []byte) []byte {
 
 // build copies groups, and writes the others anew, with the operations that were taken.
 func (w *table) build(b *blockmanager.Builder) error {
-	w.b = b
+	w.b, w.merged = b, versions.NewRanges(w.ranges)
 	slices.SortStableFunc(w.ops, func(a, b versions.LoggedOp) int { return bytes.Compare(a.Key, b.Key) })
 	ops := w.ops
 	before := func(key []byte, inclusive int) (taken []versions.LoggedOp) {
@@ -315,7 +341,7 @@ func (w *table) build(b *blockmanager.Builder) error {
 	if w.holes {
 		w.row.FlushedLSN = w.v.last
 	}
-	w.ops, w.chunk = nil, nil
+	w.ops, w.ranges, w.merged, w.chunk = nil, nil, nil, nil
 	w.reportRest()
 	return w.finish()
 }
@@ -347,7 +373,7 @@ func (w *table) merge(g *group, ops []versions.LoggedOp) error {
 	}
 	m := versions.Merge{Schema: sc, Options: versions.Options{FillNull: v.options.fillNull,
 		Floor: w.row.HistoryFloor}, Sets: g.sets,
-		Ops: ops, Gaps: v.log.gaps, Flushed: w.flushed, Incomplete: w.holes || g.keyless,
+		Ops: ops, Ranges: w.merged, Gaps: v.log.gaps, Flushed: w.flushed, Incomplete: w.holes || g.keyless,
 		Use: w.out.Append, Conflict: w.conflict, Progress: v.advance,
 		Dropped: func(*versions.LoggedOp) { w.dropped++ },
 		Lost:    func(_ *rowset.Metadata, l *versions.Lost) { v.lose(w.row.Name, l.Block, l.Rows, lostText(l)) },

@@ -11,7 +11,7 @@ var productModules = map[string][]string{
 	// metadata of the store
 	"github.com/cockroachdb/pebble/v2": {"blockmanager"},
 	// order of rows, changes and metadata rows in memory
-	"github.com/google/btree": {"delta", "blockmanager"},
+	"github.com/google/btree": {"delta", "blockmanager", "internal/salvage/versions"},
 	// LZ4
 	"github.com/pierrec/lz4/v4": {"internal/compress", "hfile", "arrowio"},
 	// Snappy, gzip, Zstandard; packed input files

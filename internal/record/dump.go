@@ -62,6 +62,8 @@ func describe(op Op) string {
 		return fmt.Sprintf("%s key %x, image of %d bytes", op.Kind, op.Key, len(op.Body))
 	case change.Update:
 		return fmt.Sprintf("key %x: %s", op.Key, change.List(op.Body))
+	case change.DeleteRange:
+		return fmt.Sprintf("%s from key %x, below key %x", op.Kind, op.Key, op.Body)
 	}
 	return fmt.Sprintf("%s key %x", op.Kind, op.Key)
 }

@@ -21,9 +21,11 @@ type Op struct {
 	// SchemaVersion is the version of the table's schema by which Body is read. All operations of a
 	// table in one record have the same.
 	SchemaVersion uint32
-	Kind          change.Kind // Insert, Update, Delete or Replace
-	Key           []byte      // encoded primary key
-	Body          []byte      // Insert, Replace: row image; Update: List; Delete: nil
+	Kind          change.Kind // Insert, Update, Delete, Replace or DeleteRange
+	Key           []byte      // encoded primary key; DeleteRange: the lower bound
+	// Body is a row image of an Insert or a Replace, a List of an Update, nil of a Delete, and the upper
+	// bound of a DeleteRange, which is empty if there is none.
+	Body []byte
 }
 
 // Record of one committed write batch: the payload of a log record.
@@ -31,7 +33,7 @@ type Op struct {
 //	offset  width  field
 //	0       1      version, 1
 //	1       1      flags that a reader must know: 1 = the last field is there, 2 = an operation has
-//	               kind 5, 4 = the batch is empty; other bits are 0
+//	               kind 5, 4 = the batch is empty, 8 = an operation has kind 6; other bits are 0
 //	2       8      timestamp of the batch
 //	10      4      number of operations
 //	14             runs of operations on one table, in the order of the batch; a table may have several:
@@ -39,12 +41,14 @@ type Op struct {
 //	        1–5    schema version of the table, varint
 //	        4      number of operations of the run, at least 1
 //	               the operations:
-//	        1      kind: 1 update, 2 delete, 4 insert, 5 replacement of a row that exists
+//	        1      kind: 1 update, 2 delete, 4 insert, 5 replacement of a row that exists, 6 delete of
+//	               all rows that exist with encoded keys in [lower, upper). They come before all others
 //	        1–5    length of the encoded key, varint
-//	               the encoded key
+//	               the encoded key; of kind 6, lower
 //	        1–5    length of the body, varint; not for a delete
 //	               the body: row image of an insert or a replacement, List of an update; not for a
-//	               delete. The image of a replacement has the key cells of the row
+//	               delete. The image of a replacement has the key cells of the row. Of kind 6, upper,
+//	               which is empty if no row comes after the range
 //	size-8  8      with flag 1: epoch, at least 1, that the metadata had for good when the record was written
 //
 // With flag 4 there are no operations: the record contains only a timestamp that was returned to a
@@ -79,11 +83,19 @@ type Op struct {
 // Timestamp 0x1002, an empty write batch:
 //
 //	01 04 02 10 00 00 00 00 00 00 00 00 00 00
+//
+// Timestamp 0x1003, on table 3, schema version 0: all rows with keys from 80 00 00 07 on and below 80
+// 00 01 are deleted:
+//
+//	01 08 03 10 00 00 00 00 00 00 01 00 00 00
+//	03 00 01 00 00 00
+//	06 04 80 00 00 07 03 80 00 01
 const (
 	formatVersion  = 1  // file format: never change
 	flagEpoch      = 1  // file format: never change
 	flagReplace    = 2  // file format: never change
 	flagEmpty      = 4  // file format: never change
+	flagRange      = 8  // file format: never change
 	timestampOff   = 2  // file format: never change
 	recordCountOff = 10 // file format: never change
 	recordHeadLen  = 14 // file format: never change
@@ -132,7 +144,7 @@ func (w *Writer) Require(epoch uint64) {
 }
 
 // Add appends an operation; it copies key and body. Operations keep the order in which they are
-// added.
+// added; those of kind DeleteRange come first.
 func (w *Writer) Add(op Op) {
 	if !w.runBegun || op.Table != w.table || op.SchemaVersion != w.version {
 		w.table, w.version, w.runOps, w.runBegun = op.Table, op.SchemaVersion, 0, true
@@ -141,8 +153,11 @@ func (w *Writer) Add(op Op) {
 		w.runAt = len(w.buf)
 		w.buf = binary.LittleEndian.AppendUint32(w.buf, 0)
 	}
-	if op.Kind == change.Replace {
+	switch op.Kind {
+	case change.Replace:
 		w.buf[1] |= flagReplace
+	case change.DeleteRange:
+		w.buf[1] |= flagRange
 	}
 	w.ops++
 	w.runOps++
@@ -191,7 +206,7 @@ func split(payload []byte) (h Head, end int, err error) {
 	if end < recordHeadLen {
 		return h, 0, fault.Corruptf("write batch record: %d bytes, want at least %d", end, recordHeadLen)
 	}
-	if payload[0] != formatVersion || payload[1]&^(flagEpoch|flagReplace|flagEmpty) != 0 {
+	if payload[0] != formatVersion || payload[1]&^(flagEpoch|flagReplace|flagEmpty|flagRange) != 0 {
 		return h, 0, fault.Unsupportedf("write batch record: version %d, flags %02x", payload[0], payload[1])
 	}
 	h.Timestamp = mvcc.Timestamp(binary.LittleEndian.Uint64(payload[timestampOff:]))
@@ -216,7 +231,7 @@ func split(payload []byte) (h Head, end int, err error) {
 // Decode reads a record and calls fn for its operations in order, up to the first error of fn. Key
 // and body alias payload. Bodies are not checked: the caller passes an insert's to
 // change.RowFormat.Check, likewise a replacement's, and an update's to change.List.Check, with the
-// schema of the given version. Errors: ErrCorrupt, ErrUnsupported, the errors of fn.
+// schema of the given version. The bounds of a range are any bytes, and may be in any order. Errors: ErrCorrupt, ErrUnsupported, the errors of fn.
 func Decode(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
 	h, end, err := split(payload)
 	if err != nil {
@@ -253,10 +268,13 @@ type reader struct {
 	rest     []byte
 	size     int  // where the operations end
 	replaces bool // flagReplace is set
+	ranges   bool // flagRange is set
+	rows     bool // an operation on a row was read
 }
 
 func newReader(payload []byte, end int) reader {
-	return reader{rest: payload[recordHeadLen:end:end], size: end, replaces: payload[1]&flagReplace != 0}
+	return reader{rest: payload[recordHeadLen:end:end], size: end, replaces: payload[1]&flagReplace != 0,
+		ranges: payload[1]&flagRange != 0}
 }
 
 func (d *reader) corrupt(what string) error {
@@ -311,11 +329,11 @@ func (d *reader) op() (op Op, err error) {
 	op.Kind = change.Kind(d.rest[0])
 	switch {
 	case op.Kind == change.Update, op.Kind == change.Delete, op.Kind == change.Insert:
-	case op.Kind == change.Replace && d.replaces:
+	case op.Kind == change.Replace && d.replaces, op.Kind == change.DeleteRange && d.ranges && !d.rows:
 	default:
 		return op, d.corrupt("kind of an operation")
 	}
-	d.rest = d.rest[1:]
+	d.rest, d.rows = d.rest[1:], d.rows || op.Kind != change.DeleteRange
 	if op.Key, err = d.bytes("key"); err != nil || op.Kind == change.Delete {
 		return op, err
 	}

@@ -2,8 +2,10 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +83,25 @@ func TestReplacementMatchesTheWorkedExample(t *testing.T) {
 	must.Equal(t, w.Bytes(), must.Hex(t, workedRecord), "without replacements")
 }
 
+const rangeRecord = `
+	01 08 03 10 00 00 00 00 00 00 01 00 00 00
+	03 00 01 00 00 00
+	06 04 80 00 00 07 03 80 00 01`
+
+func TestDeletedRangeMatchesTheWorkedExample(t *testing.T) {
+	ops := []Op{{Table: 3, Kind: change.DeleteRange, Key: []byte{0x80, 0, 0, 7}, Body: []byte{0x80, 0, 1}}}
+	var w Writer
+	w.Begin(0x1003)
+	w.Add(ops[0])
+	must.Equal(t, w.Bytes(), must.Hex(t, rangeRecord))
+	got, ts := decode(t, w.Bytes())
+	must.Equal(t, ts, 0x1003)
+	must.Equal(t, got, ops)
+	var out bytes.Buffer
+	must.Do(t, Dump(&out, w.Bytes()))
+	must.Contain(t, out.String(), "delete range from key 80000007, below key 800001\n", "a line")
+}
+
 const emptyRecord = "01 04 02 10 00 00 00 00 00 00 00 00 00 00"
 
 // An empty write batch neither announces a change nor aborts announced ones, also if its
@@ -122,7 +143,7 @@ func decode(t testing.TB, payload []byte) (ops []Op, ts mvcc.Timestamp) {
 func drawOp(rt *rapid.T) Op {
 	op := Op{Table: rapid.SampledFrom([]uint32{0, 1, 127, 128, 1<<32 - 1}).Draw(rt, "table"),
 		Kind: rapid.SampledFrom([]change.Kind{change.Insert, change.Update, change.Delete,
-			change.Replace}).Draw(rt, "kind"),
+			change.Replace, change.DeleteRange}).Draw(rt, "kind"),
 		Key: append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(rt, "key")...)}
 	op.SchemaVersion = op.Table % 3
 	if op.Kind != change.Delete {
@@ -139,7 +160,12 @@ func TestOperationsKeepTheirOrder(t *testing.T) {
 		var want []Op
 		for range rapid.IntRange(0, 8).Draw(rt, "ops") {
 			want = append(want, drawOp(rt))
-			w.Add(want[len(want)-1])
+		}
+		slices.SortStableFunc(want, func(a, b Op) int {
+			return cmp.Compare(b.Kind/change.DeleteRange, a.Kind/change.DeleteRange)
+		})
+		for _, op := range want {
+			w.Add(op)
 		}
 		got, gotTS := decode(t, w.Bytes())
 		if gotTS != ts || !reflect.DeepEqual(got, want) {
@@ -170,11 +196,14 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 		payload string
 		want    error
 	}{
-		"newer version":     {"02 00" + strings.Repeat("00", 12), fault.ErrUnsupported},
-		"unknown flag":      {"01 08" + strings.Repeat("00", 12), fault.ErrUnsupported},
-		"unknown flags":     {"01 0f" + strings.Repeat("00", 12), fault.ErrUnsupported},
-		"kind 5, no flag":   {strings.Replace(replaceRecord, "01 02", "01 00", 1), fault.ErrCorrupt},
-		"kind 6":            {strings.Replace(replaceRecord, "05 04 80", "06 04 80", 1), fault.ErrCorrupt},
+		"newer version":   {"02 00" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"unknown flag":    {"01 10" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"unknown flags":   {"01 1f" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"kind 5, no flag": {strings.Replace(replaceRecord, "01 02", "01 00", 1), fault.ErrCorrupt},
+		"kind 6, no flag": {strings.Replace(rangeRecord, "01 08", "01 02", 1), fault.ErrCorrupt},
+		"kind 6, not first": {"01 08 03 10 00 00 00 00 00 00 02 00 00 00 03 00 02 00 00 00 02 01 80 06 01 80 00",
+			fault.ErrCorrupt},
+		"kind 7":            {strings.Replace(replaceRecord, "05 04 80", "07 04 80", 1), fault.ErrCorrupt},
 		"epoch cut short":   {"01 01" + strings.Repeat("00", 12) + "05 00 00 00 00 00 00", fault.ErrCorrupt},
 		"epoch 0":           {"01 01" + strings.Repeat("00", 20), fault.ErrCorrupt},
 		"empty, with one":   {strings.Replace(replaceRecord, "01 02", "01 06", 1), fault.ErrCorrupt},
@@ -235,6 +264,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(must.Hex(f, replaceRecord))
 	f.Add(must.Hex(f, workedRecord))
 	f.Add(must.Hex(f, recordWithEpoch))
+	f.Add(must.Hex(f, rangeRecord))
 	f.Add(must.Hex(f, emptyRecord))
 	fuzztest.Run(f, func(t *testing.T, payload []byte) {
 		var ops []Op

@@ -114,6 +114,9 @@ func (c *Commits) CarryOut(ctx context.Context, b *Commit) (mvcc.Timestamp, erro
 	rec := b.Record
 	rec.Begin(0)
 	for _, w := range b.Writes {
+		w.RecordRanges(rec)
+	}
+	for _, w := range b.Writes {
 		w.Record(rec)
 	}
 	if err := ctx.Err(); err != nil {
@@ -260,7 +263,7 @@ func (c *Commits) noteWrites(ts mvcc.Timestamp, writes []*tablet.Write) {
 		return
 	}
 	for _, w := range writes {
-		if !list {
+		if !list || w.Ranges() {
 			c.recent.AddUnknown(ts, w.Table())
 			continue
 		}

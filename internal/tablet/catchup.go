@@ -1,7 +1,10 @@
 package tablet
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -35,6 +38,10 @@ const (
 //	delta mem store of a removed one  row → key     → row in an added rowset
 //	delta mem store that is flushed   row           → the same row
 //
+// A delete of a range in one of the first two is the delete of all rows of the added rowsets between two
+// keys: all rows there that exist were deleted with it, also those from other stores. So the changes
+// before it in all logs come first, see round.
+//
 // A ghost is never changed, so each row with such a change was live at the cutover point and was
 // written exactly once.
 type catchUp struct {
@@ -49,9 +56,21 @@ type catchUp struct {
 // changeLog gives access to the changes that one store has logged.
 type changeLog struct {
 	next int // the first change that is not caught up
-	// apply applies the changes from position from on and returns the position after the last one.
-	apply func(from int) (next int, err error)
+	// apply applies the changes from position from on and returns the position after the last one. It
+	// stops before a delete of a range, which it returns.
+	apply func(from int) (next int, held *heldRange, err error)
 }
+
+// heldRange is a delete of the rows with keys in [first, last], before which a log has stopped.
+type heldRange struct {
+	log         *changeLog
+	first, last []byte
+	ts          mvcc.Timestamp
+	lsn         lsn.LSN
+}
+
+// errHeld ends the reading of a log before a delete of a range.
+var errHeld = errors.New("held")
 
 // finish commits the edit of a job that freeze began, in metadata and then in memory. Writers
 // continue, except while they are blocked for the last round and the new state.
@@ -170,51 +189,123 @@ func (c *catchUp) addLogs() {
 
 func (c *catchUp) addMemRowSet(m *memrowset.MemRowSet) {
 	known := map[uint64]outputPosition{}
-	c.logs = append(c.logs, changeLog{apply: func(from int) (int, error) {
-		return m.LoggedChanges(from, func(n memrowset.LoggedChange) error {
+	c.logs = append(c.logs, changeLog{apply: func(from int) (next int, held *heldRange, err error) {
+		next, err = m.LoggedChanges(from, func(n memrowset.LoggedChange) error {
+			if n.Last != nil {
+				held = &heldRange{first: n.Key, last: n.Last, ts: n.TS, lsn: n.LSN}
+				return errHeld
+			}
 			at, err := c.find(known, n.Row, n.List, func() ([]byte, error) { return n.Key, nil })
 			at.apply(n.TS, n.LSN, n.List)
 			return err
 		})
+		return next, held, err
 	}})
 }
 
 func (c *catchUp) addRemoved(d *rowset.DiskRowSet) {
 	known := map[uint64]outputPosition{}
 	m := d.Tracker().Mem
-	c.logs = append(c.logs, changeLog{apply: func(from int) (int, error) {
-		return m.LoggedChanges(from, func(n delta.LoggedChange) error {
+	c.logs = append(c.logs, changeLog{apply: func(from int) (next int, held *heldRange, err error) {
+		next, err = m.LoggedChanges(from, func(n delta.LoggedChange) error {
+			if n.Rows > 0 {
+				held = &heldRange{ts: n.TS, lsn: n.LSN}
+				if held.first, err = d.Key(n.Row); err == nil {
+					held.last, err = d.Key(n.Row + batch.Ordinal(n.Rows-1))
+				}
+				return cmp.Or(err, errHeld)
+			}
 			at, err := c.find(known, uint64(n.Row), n.List, func() ([]byte, error) { return d.Key(n.Row) })
 			at.apply(n.TS, n.LSN, n.List)
 			return err
 		})
+		return next, held, err
 	}})
 }
 
 func (c *catchUp) addFlushed(r *Replaced) {
 	m := r.Set.Tracker().Mem
-	c.logs = append(c.logs, changeLog{apply: func(from int) (int, error) {
-		return m.LoggedChanges(from, func(n delta.LoggedChange) error {
+	c.logs = append(c.logs, changeLog{apply: func(from int) (next int, held *heldRange, err error) {
+		next, err = m.LoggedChanges(from, func(n delta.LoggedChange) error {
 			if r.Mem == nil {
 				r.Mem = delta.NewMemStore(c.j.schema.RowFormat, c.j.t.opts.RowSets.Grow)
 			}
-			r.Mem.Apply(n.Row, n.TS, n.LSN, n.List)
+			if n.Rows > 0 {
+				r.Mem.DeleteRun(n.Row, n.Rows, n.TS, n.LSN)
+			} else {
+				r.Mem.Apply(n.Row, n.TS, n.LSN, n.List)
+			}
 			return nil
 		})
+		return next, nil, err
 	}})
 }
 
 // round applies the changes logged since the previous round, and returns their number.
+//
+// All logs stop before a delete of a range, and the one with the lowest LSN comes first:
+//
+//	log 1   ── 7 ── range 9 │            ── 12 ──
+//	log 2   ── 8 ── 10 ─────┼── range 11 │
+//	                        first        then
+//
+// While it was applied to the stores, no other writer was between two of them. So when one log has it,
+// all logs have the changes before it, after a second reading of those that were read earlier.
 func (c *catchUp) round() (n int, err error) {
+	for {
+		var held *heldRange
+		for range 2 {
+			var some int
+			if some, held, err = c.advance(); err != nil {
+				return n, err
+			}
+			if n += some; held == nil {
+				return n, nil
+			}
+		}
+		if err := c.deleteRange(held); err != nil {
+			return n, err
+		}
+		held.log.next++
+		n++
+	}
+}
+
+// advance applies the changes of each log up to its next delete of a range, and returns their number, and
+// the one of these deletes that comes first.
+func (c *catchUp) advance() (n int, first *heldRange, _ error) {
 	for i := range c.logs {
 		log := &c.logs[i]
 		from := log.next
-		log.next, err = log.apply(from)
-		if n += log.next - from; err != nil {
-			return n, err
+		next, held, err := log.apply(from)
+		log.next = next
+		if n += next - from; err != nil && err != errHeld {
+			return n, nil, err
+		}
+		if held != nil && (first == nil || held.lsn < first.lsn) {
+			held.log, first = log, held
 		}
 	}
-	return n, nil
+	return n, first, nil
+}
+
+// deleteRange deletes the rows of the added rowsets that exist and have keys in a range.
+func (c *catchUp) deleteRange(r *heldRange) error {
+	if err := c.open(); err != nil {
+		return err
+	}
+	upper := append(bytes.Clone(r.last), 0) // the least key above r.last
+	for _, d := range c.files.Range(nil, r.first, upper) {
+		a := c.added[d.Metadata().ID]
+		if a.Mem == nil {
+			a.Mem = delta.NewMemStore(c.j.schema.RowFormat, c.j.t.opts.RowSets.Grow)
+		}
+		err := d.LiveRuns(r.first, upper, func(first batch.Ordinal, n uint32) { a.Mem.DeleteRun(first, n, r.ts, r.lsn) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // outputPosition is the position of a row in an added rowset, to which the row's changes are

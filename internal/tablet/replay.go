@@ -66,6 +66,7 @@ func (r *Replayer) setHas(d *rowset.DiskRowSet, at lsn.LSN) bool {
 //	INSERT at l          l ≤ flushed LSN: the files contain it; else into the MemRowSet
 //	other changes at l   to the MemRowSet if the key is live there; else to the rowset with
 //	                     included LSN < l in which it is live; else the files contain it
+//	DELETE RANGE at l    to all rows that are live in one of these stores
 //
 // A rowset whose included LSN is l or higher already contains l and possibly later operations, and
 // is not consulted. The files contain every operation of an older schema version. Apply may retain
@@ -78,6 +79,10 @@ func (r *Replayer) Apply(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) (err erro
 	if op.SchemaVersion != row.SchemaVersion {
 		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name(), lsn,
 			op.SchemaVersion, row.SchemaVersion)
+	}
+	if op.Kind == change.DeleteRange {
+		r.Flush()
+		return r.deleteRange(op.Key, op.Body, ts, lsn)
 	}
 	if r.cells, r.buf, err = st.schema.Encoder.AppendCells(r.cells[:0], r.buf[:0], op.Key); err != nil {
 		return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)

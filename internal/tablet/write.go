@@ -77,6 +77,8 @@ type Write struct {
 	state *tabletState // cannot be replaced before Release
 	ops   []Op
 
+	ranges []deletedRange // come before ops
+
 	// By operation: what it does, and its key with the key's hash, made once for all filters.
 	targets []target
 	probes  []bloom.Probe
@@ -299,6 +301,9 @@ func (w *Write) resolve() error {
 				return fmt.Errorf("table %q: %w", w.t.Name(), err)
 			}
 		}
+		if len(w.ranges) > 0 && !again {
+			p = w.after(p, op.Key)
+		}
 		after, err := p, error(nil)
 		if op.Check != nil {
 			err = w.check(i, p, again)
@@ -453,9 +458,13 @@ func (w *Write) rowError(op *Op, cause error) *change.RowError {
 	return e
 }
 
-// Changes returns the number of operations that change something.
+// Changes returns the number of operations that change something, and of rows in ranges that are
+// deleted.
 func (w *Write) Changes() int {
 	n := 0
+	for i := range w.ranges {
+		n += int(w.ranges[i].rows)
+	}
 	for i := range w.targets {
 		if w.targets[i].kind != 0 {
 			n++
@@ -464,7 +473,8 @@ func (w *Write) Changes() int {
 	return n
 }
 
-// Keys yields the encoded keys of the rows that the operations change.
+// Keys yields the encoded keys of the rows that the operations change, without those in ranges that are
+// deleted.
 func (w *Write) Keys(yield func(key []byte) bool) {
 	for i := range w.targets {
 		if w.targets[i].kind != 0 && !yield(w.ops[i].Key) {
@@ -476,7 +486,7 @@ func (w *Write) Keys(yield func(key []byte) bool) {
 // Table returns the number of the table.
 func (w *Write) Table() uint32 { return w.t.Number }
 
-// Record appends the resolved operations to a log record.
+// Record appends the resolved operations to a log record, after RecordRanges of all tables.
 func (w *Write) Record(r *record.Writer) {
 	op := record.Op{Table: w.t.Number, SchemaVersion: w.state.schema.Version}
 	for i := range w.targets {
@@ -505,6 +515,7 @@ func (w *Write) Record(r *record.Writer) {
 // is not where Prepare found it, which is a bug in this package.
 func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 	w.raise()
+	w.applyRanges(ts, lsn)
 	for k := 0; k < len(w.targets); k++ {
 		i := w.nth(k)
 		to := &w.targets[i]

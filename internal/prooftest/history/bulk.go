@@ -33,7 +33,9 @@ func (r *Runner) bulk(st *script.Step) error {
 	}
 	ops := m.BulkOps(st)
 	r.Counts.Operations += int64(len(ops))
-	if st.Size > 0 {
+	// All rows of a range are deleted in one write batch, whatever its size, unless rows expire.
+	whole := st.Kind != script.UpdateWhere && len(st.Read.Tests) == 0 && m.Expires() < 0
+	if st.Size > 0 && !whole {
 		return r.inPieces(st, t, ops)
 	}
 	out := r.Model.Resolve(ops, false)

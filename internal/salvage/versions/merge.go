@@ -66,6 +66,7 @@ type Merge struct {
 	Options    Options
 	Sets       []*damaged.RowSet
 	Ops        []LoggedOp // by key; the operations of a key in the order of the log
+	Ranges     *Ranges    // deletes of ranges; nil = none
 	Gaps       []LogGap   // ascending
 	Flushed    lsn.LSN    // rowsets contain the inserts up to it // inclusive
 	Incomplete bool       // rowsets, records of the log or metadata are missing
@@ -173,7 +174,7 @@ func (m *Merge) step(ops *[]LoggedOp) error {
 	for n < len(*ops) && bytes.Equal((*ops)[n].Key, key) {
 		n++
 	}
-	m.key(key, (*ops)[:n])
+	m.key(key, m.Ranges.add(key, (*ops)[:n], m.rows))
 	*ops = (*ops)[n:]
 	if m.out.full() {
 		if err := m.flush(); err != nil {

@@ -3,6 +3,7 @@ package tablecmd
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
@@ -13,13 +14,16 @@ import (
 func TestTruncateDeletesMoreRowsThanFitOneWriteBatch(t *testing.T) {
 	store := must.Get(oribi.Open(t.TempDir(), &oribi.Options{MemoryLimit: 16 << 20}))(t)
 	defer store.Close()
-	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64}}, 1))(t)
-	table := must.Get(store.CreateTable("t", columns))(t)
+	columns := must.Get(schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "at", Type: schema.Timestamp}}, 1))(t)
+	// Whether a row has expired depends on its cells, so the deletes are listed.
+	table := must.Get(store.CreateTable("t", columns, oribi.Expires("at", time.Hour)))(t)
+	now := time.Now().Truncate(time.Microsecond)
 	const rows = 120_000
 	for from := 0; from < rows; from += 5000 {
 		b := store.NewBatch()
 		for k := from; k < from+5000; k++ {
-			b.Insert(table, oribi.Row{"k": int64(k)})
+			b.Insert(table, oribi.Row{"k": int64(k), "at": now})
 		}
 		must.Get(b.Commit(t.Context(), oribi.NoSync))(t)
 	}
