@@ -97,7 +97,10 @@ func periodTable(t *testing.T, o *oribi.Options) (*oribi.Store, *oribi.Table) {
 	if o == nil {
 		o = &oribi.Options{}
 	}
-	o.FS, o.Clock, o.Manual = vfs.NewMem(), mvcc.NewLogicalClock(1), true
+	if o.FS == nil {
+		o.FS = vfs.NewMem()
+	}
+	o.Clock, o.Manual = mvcc.NewLogicalClock(1), true
 	store := must.Get(oribi.Open("/store", o))(t)
 	t.Cleanup(func() { store.Close() })
 	table := tableOf(t, store, "t", "k*:int64 ts:timestamp? day:date? s:string? f:double? w:int128? a:array(int32)?")
@@ -145,10 +148,13 @@ var topGroups = map[string][]oribi.AggregateOption{
 // memory for a small part of them.
 func TestTopReturnsTheGreatestGroups(t *testing.T) {
 	const rows = 120_000
-	largeStore, large := periodTable(t, nil)
-	smallStore, small := periodTable(t, &oribi.Options{MemoryLimit: 16 << 20})
+	disk := vfs.NewMem()
+	largeStore, large := periodTable(t, &oribi.Options{FS: disk})
 	fillGroups(t, largeStore, large, rows)
-	fillGroups(t, smallStore, small, rows)
+	must.Get(largeStore.Checkpoint(t.Context(), "/small"))(t)
+	smallStore := must.Get(oribi.Open("/small", &oribi.Options{FS: disk, Manual: true, MemoryLimit: 16 << 20}))(t)
+	defer smallStore.Close()
+	small := must.Get(smallStore.Table("t"))(t)
 	for name, by := range topGroups {
 		if testing.Short() && name != "s" && name != "f" && name != "hour(ts)" {
 			continue

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
@@ -130,7 +131,15 @@ func (c afterCommit) Err() error {
 	return nil
 }
 
+// skipLargeWithRace skips a test whose calls other tests make with fewer rows.
+func skipLargeWithRace(t *testing.T) {
+	if invariant.Race {
+		t.Skip("many rows, read and written by one goroutine")
+	}
+}
+
 func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
+	skipLargeWithRace(t)
 	ctx := context.Background()
 	const rows = 70_000
 	store, table := bulkStore(t, 16<<20) // write batches are at most 4 MiB
@@ -450,6 +459,7 @@ func TestBulkCallsChangeNoMoreRowsThanConfirmed(t *testing.T) {
 
 // What is too much for one write batch can be restored in several, and in parts by several calls.
 func TestRestoreInPieces(t *testing.T) {
+	skipLargeWithRace(t)
 	ctx := context.Background()
 	const rows = 70_000
 	store, table := bulkStore(t, 16<<20) // write batches are at most 4 MiB

@@ -294,20 +294,17 @@ func TestReadersOfQueuesNextToWritersAgreeWithTheModel(t *testing.T) {
 func readQueuesNextToWriters(t *testing.T, seed uint64, rounds int) {
 	q := newQueues(t, 2)
 	var writers, others sync.WaitGroup
-	stop := make(chan struct{})
-	stopped := func() bool {
-		select {
-		case <-stop:
-			return true
-		default:
-			return t.Failed()
-		}
-	}
+	// A round allows two reads and one flush or compaction, unless those of earlier rounds are still due.
+	reads, works := make(chan struct{}, 4), make(chan struct{}, 1)
 	for number := range 2 {
 		w := &queueWriter{queues: q, number: number, r: rand.New(rand.NewPCG(seed, uint64(number))), end: map[int64]int64{}}
 		writers.Go(func() {
 			for range rounds {
 				w.step(t, int64(number)*queueKinds+w.r.Int64N(queueKinds))
+				for range 2 {
+					offer(reads)
+				}
+				offer(works)
 				if t.Failed() {
 					return
 				}
@@ -317,19 +314,29 @@ func readQueuesNextToWriters(t *testing.T, seed uint64, rounds int) {
 	for k := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 10+k))
 		others.Go(func() {
-			for !stopped() {
+			for range reads {
 				q.check(t, r, r.Int64N(2*queueKinds))
 			}
 		})
 	}
 	others.Go(func() {
-		for r := rand.New(rand.NewPCG(seed, 20)); !stopped(); {
+		r := rand.New(rand.NewPCG(seed, 20))
+		for range works {
 			q.work(t, r)
 		}
 	})
 	writers.Wait()
-	close(stop)
+	close(reads)
+	close(works)
 	others.Wait()
+}
+
+// offer sends a value if the channel has room.
+func offer(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // A transaction sees its own pops and pushes next to rows that were deleted before.
