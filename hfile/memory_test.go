@@ -6,11 +6,15 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/memtest"
 )
 
 // TestSmallFilesTakeLittleMemory reads files that claim or contain much more than their size.
 func TestSmallFilesTakeLittleMemory(t *testing.T) {
+	if invariant.Race {
+		t.Skip("takes long, and starts no goroutine")
+	}
 	for name, file := range map[string]func() []byte{
 		"a data block of 31 MiB of zeros": func() []byte {
 			f := &rawFile{codec: GZ, info: vintInfo}

@@ -279,7 +279,7 @@ func TestCrashDuringCheckpointLeavesNoStoreOrAWholeOne(t *testing.T) {
 	}
 	var crashes []crash
 	disk.OnOperation(func(c crashfs.Operation) error {
-		for s := range c.Point().States(r.Uint64(), seedtest.Needed(4, 2)) {
+		for s := range c.Point().States(r.Uint64(), seedtest.Rounds(4, 2)) {
 			crashes = append(crashes, crash{c, s.Name, s.Image})
 		}
 		return nil

@@ -203,7 +203,7 @@ func predicateTable(t *testing.T, r *rand.Rand) (*oribi.Store, *oribi.Table, map
 func TestPredicatesMatchSQLLogic(t *testing.T) {
 	r := seedtest.Rand(t)
 	_, table, rows := predicateTable(t, r)
-	for range 300 {
+	for range seedtest.Rounds(300, 300) {
 		c := randomCondition(r, 4)
 		var want []int64
 		for k, row := range rows {
