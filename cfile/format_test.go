@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -70,6 +71,42 @@ func TestFrameBytes(t *testing.T) {
 		p, _, err := f.writeBlock(c.payload)
 		if err != nil || !bytes.Equal(out.Bytes, must.Hex(t, c.want)) || p != (BlockPointer{0, int32(len(out.Bytes))}) {
 			t.Errorf("%v: % x at %v, %v, want %s", c.codec, out.Bytes, p, err, c.want)
+		}
+	}
+}
+
+// A hasty file compresses some of many random cblocks only, and others again soon after them. All
+// can be read.
+func TestHastyFilesDoNotCompressRandomBytes(t *testing.T) {
+	rng := seedtest.Rand(t)
+	for _, hasty := range []bool{false, true} {
+		out := &block.Memory{}
+		f := framer{sink: out, codec: compress.LZ4, hasty: hasty}
+		var payloads [][]byte
+		var places []BlockPointer
+		smaller := 0
+		for i := range 1000 {
+			payload := make([]byte, 100+rng.IntN(400))
+			if i < 300 || i >= 600 && i < 900 {
+				for k := range payload {
+					payload[k] = byte(rng.Uint32())
+				}
+			}
+			p, _, err := f.writeBlock(payload)
+			must.Do(t, err)
+			if int(p.Size) < len(payload) {
+				smaller++
+			}
+			payloads, places = append(payloads, payload), append(places, p)
+		}
+		if least := 400 - 2*rawStep; smaller > 400 || smaller < least || !hasty && smaller < 400 || hasty && smaller == 400 {
+			t.Errorf("hasty %t: %d cblocks are compressed", hasty, smaller)
+		}
+		r := &Reader{src: out, codec: compress.LZ4, version: 2, dataEnd: int64(len(out.Bytes))}
+		for i, p := range places {
+			got, _, err := r.readBlock(p, nil)
+			must.Do(t, err)
+			must.Equal(t, got, payloads[i], hasty, i)
 		}
 	}
 }

@@ -49,9 +49,17 @@ type framer struct {
 	sink      block.Sink
 	codec     compress.Codec
 	hard      bool // compress for reading
+	hasty     bool // see WriterOptions.Hasty
 	checksums bool
 	offset    int64 // bytes of the file so far
+	raw       int   // cblocks since the last one that compression made smaller
 }
+
+// See WriterOptions.Hasty: to compress random bytes takes longer than to write them.
+const (
+	rawRun  = 8
+	rawStep = 8
+)
 
 // buffers have the payload and the stored form of a cblock while it is written. They belong to no
 // file, since the files of many columns are written at a time.
@@ -112,10 +120,14 @@ func (f *framer) writeForm(form []byte) (BlockPointer, uint32, error) {
 }
 
 // pack appends the stored form in version 2 to the empty buf: compressed or, if that does not save
-// a tenth, raw.
+// a tenth, or probably would not, raw.
 func (f *framer) pack(buf, payload []byte) ([]byte, error) {
 	out := binary.LittleEndian.AppendUint32(buf, uint32(len(payload)))
 	var err error
+	if f.hasty && f.raw >= rawRun && f.raw%rawStep != 0 {
+		f.raw++
+		return append(out, payload...), nil
+	}
 	if f.hard {
 		out, err = f.codec.CompressHard(out, payload)
 	} else {
@@ -125,8 +137,10 @@ func (f *framer) pack(buf, payload []byte) ([]byte, error) {
 		return nil, fmt.Errorf("cfile: block %v: %w", f.sink.ID(), err)
 	}
 	if n := len(out) - frameLenV2; n >= len(payload) || n*minGainDen > len(payload)*minGainNum {
-		out = append(out[:frameLenV2], payload...)
+		f.raw++
+		return append(out[:frameLenV2], payload...), nil
 	}
+	f.raw = 0
 	return out, nil
 }
 

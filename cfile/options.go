@@ -56,6 +56,11 @@ type WriterOptions struct {
 	// form, take up to 18 % more bytes and are read faster. Kudu reads both.
 	Exact bool
 
+	// Hasty makes an Exact file compress as others: after 8 cblocks in a row that did not get smaller,
+	// the next ones are stored as they are, except each eighth, until one gets smaller. LZ4HC and
+	// Dense compress each cblock.
+	Hasty bool
+
 	hard bool // Compression was LZ4HC or Dense
 }
 

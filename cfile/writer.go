@@ -74,7 +74,8 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if w.words, _ = values.(encoding.DictionaryBuilder); w.words != nil && o.Words != nil && !o.ValueIndex {
 		w.words.Share(o.Words)
 	}
-	w.out = framer{sink: sink, codec: compress.Codec(o.Compression), hard: o.hard, checksums: !o.NoChecksums}
+	w.out = framer{sink: sink, codec: compress.Codec(o.Compression), hard: o.hard,
+		hasty: (o.Hasty || !o.Exact) && !o.hard, checksums: !o.NoChecksums}
 	if o.PositionalIndex {
 		w.ordinals = newTreeBuilder(&w.out, o.IndexBlockBytes)
 	}

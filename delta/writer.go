@@ -52,6 +52,7 @@ func newWriter(sink block.Sink, undo bool, cblockBytes int) (*Writer, error) {
 		FullIndexKeys: true,
 		IndexKey:      keyOf,
 		Exact:         true,
+		Hasty:         true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("delta: %w", err)
