@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/bind"
+	"github.com/oribi-db/oribi/internal/exclusive"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keyindex"
 	"github.com/oribi-db/oribi/internal/record"
@@ -80,6 +81,7 @@ type Batch struct {
 	changes   int         // operations of the last Commit that changed something
 
 	check func(mvcc.Timestamp) error // of a transaction, see changes
+	hold  *exclusive.Hold            // of a transaction, or nil
 	asOf  mvcc.Timestamp             // of another attempt to commit, see attempts
 
 	// unnamed says that no caller gets the batch's timestamp if it changes nothing. The log need

@@ -14,9 +14,30 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
+// UpdateOption is an option of Store.Update: Exclusive, or a CommitOption. A nil option has no effect.
+type UpdateOption interface {
+	update(updateOptions) updateOptions
+}
+
+type updateOptions struct {
+	exclusive bool
+	commit    []CommitOption
+}
+
+type exclusiveOption struct{}
+
+func (exclusiveOption) update(o updateOptions) updateOptions {
+	o.exclusive = true
+	return o
+}
+
+// Exclusive makes the first attempt of Store.Update an exclusive one.
+func Exclusive() UpdateOption { return exclusiveOption{} }
+
 // CommitOption is an option of Batch.Commit, Batch.CommitPartial, Tx.Commit, and Store.Update:
 // NoSync. A nil option has no effect.
 type CommitOption interface {
+	UpdateOption
 	commit(commitOptions) commitOptions
 }
 
@@ -27,6 +48,11 @@ type noSync bool
 
 func (noSync) commit(o commitOptions) commitOptions {
 	o.noSync = true
+	return o
+}
+
+func (n noSync) update(o updateOptions) updateOptions {
+	o.commit = append(o.commit, n)
 	return o
 }
 
@@ -125,12 +151,23 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 	defer func() { b.asOf = 0 }()
 	for a := (attempts{}); ; {
 		ts, err := s.commitOnce(ctx, b, sync, partial)
-		if err != store.ErrExpired {
+		switch {
+		case err == errHeld:
+			for _, p := range b.tables {
+				if err := s.core.Exclusive.Wait(ctx, b.hold, p.table.tab.Number); err != nil {
+					return 0, err
+				}
+			}
+		case err == store.ErrExpired:
+			b.asOf = a.next(ts)
+		default:
 			return ts, err
 		}
-		b.asOf = a.next(ts)
 	}
 }
+
+// errHeld ends an attempt to commit: an exclusive transaction reads one of the tables.
+var errHeld = errors.New("a table is held")
 
 func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
 	writes, err := prepareAll(b, partial)
@@ -142,6 +179,14 @@ func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (m
 			w.Release()
 		}
 		return 0, s.refusal(ctx, err, seen)
+	}
+	for _, p := range b.tables {
+		if len(p.ops) > 0 && s.core.Exclusive.Held(b.hold, p.table.tab.Number) {
+			for _, w := range writes {
+				w.Release()
+			}
+			return 0, errHeld
+		}
 	}
 	if partial {
 		b.outcomes = slices.Clone(b.refused)

@@ -63,3 +63,45 @@ func ExampleStore_Update() {
 	// ada 30 <nil>
 	// bob 90 <nil>
 }
+
+// A part of a transaction is undone, and the transaction goes on.
+func ExampleTx_RollbackTo() {
+	ctx := context.Background()
+	store, err := oribi.Open("/orders", &oribi.Options{FS: vfs.NewMem()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+
+	type order struct {
+		ID   int64 `oribi:"id,key"`
+		Item string
+	}
+	orders, err := oribi.OpenTable[order](store, "orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = store.Update(ctx, func(tx *oribi.Tx) error {
+		rows := orders.In(tx)
+		if err := rows.Insert(order{1, "tea"}); err != nil {
+			return err
+		}
+		before, err := tx.Savepoint()
+		if err != nil {
+			return err
+		}
+		for _, o := range []order{{2, "coffee"}, {1, "milk"}} { // 1 exists
+			if err := rows.Insert(o); err != nil {
+				return tx.RollbackTo(before)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for o, err := range orders.Scan(ctx) {
+		fmt.Println(o, err)
+	}
+	// Output: {1 tea} <nil>
+}

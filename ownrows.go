@@ -135,8 +135,9 @@ func (p *tableOps) truncate(n int) {
 }
 
 // fold replaces an operation and the accepted next one on the same key by one, if that is possible.
-// It returns by how much the size of the operations grows.
-func (p *tableOps) fold(op *tablet.Op) (grown int64, ok bool) {
+// It returns by how much the size of the operations grows. It calls replacing before it replaces an
+// operation.
+func (p *tableOps) fold(op *tablet.Op, replacing func(p *tableOps, i int)) (grown int64, ok bool) {
 	e := p.find(op.Key)
 	if e < 0 || op.Kind.Inserts() && p.schema.AutoIncrement() >= 0 {
 		return 0, false
@@ -152,6 +153,7 @@ func (p *tableOps) fold(op *tablet.Op) (grown int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
+	replacing(p, last)
 	p.keep(e, nil)
 	p.garbage += len(prev.Body) + len(op.Key)
 	grown = int64(len(folded.Body) - len(prev.Body))

@@ -267,6 +267,13 @@ func (t *Table) replaceOnce(
 		return BulkResult{}, err
 	}
 	w, err := t.tab.PrepareAll()
+	for err == nil && s.core.Exclusive.Held(nil, t.tab.Number) {
+		w.Release()
+		w = nil
+		if err = s.core.Exclusive.Wait(ctx, nil, t.tab.Number); err == nil {
+			w, err = t.tab.PrepareAll()
+		}
+	}
 	if err != nil {
 		return BulkResult{}, err
 	}

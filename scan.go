@@ -36,8 +36,10 @@ type Scan struct {
 
 // scanTx is a transaction as its scans see it.
 type scanTx interface {
-	// ready returns an error if the transaction has ended or cannot read the table.
-	ready(t *Table) error
+	// reading returns an error if the transaction has ended or cannot read the table.
+	reading(t *Table) error
+	// state returns the state that the transaction reads.
+	state() *Snapshot
 	// scan returns an iterator over the rows of sc, which it adds to the read set.
 	scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error)
 }
@@ -199,9 +201,10 @@ func (sc *Scan) stop(i int) {
 // start returns the iterator over the rows of the scan.
 func (sc *Scan) start() (scan.Iterator, error) {
 	if sc.tx != nil {
-		if err := sc.tx.ready(sc.t); err != nil {
+		if err := sc.tx.reading(sc.t); err != nil {
 			return nil, err
 		}
+		At(sc.tx.state()).apply(&sc.o)
 	}
 	s := sc.t.store
 	if err := s.enter(); err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/conflict"
+	"github.com/oribi-db/oribi/internal/exclusive"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/txmemory"
@@ -21,8 +23,8 @@ import (
 // Transactions are serializable: those that commit have the results that they would have one after
 // the other, in the order of their timestamps.
 //
-// A transaction reads the state of its beginning with its own writes applied. It holds no locks:
-// other writers continue, and Commit fails with ErrConflict if one of them has changed a row that
+// A transaction reads the state of its beginning with its own writes applied. Except in an exclusive
+// attempt of Store.Update, it holds no locks: other writers continue, and Commit fails with ErrConflict if one of them has changed a row that
 // the transaction has read, or a row in a range of keys that it has scanned, including rows that
 // did not exist, and if a row that it has read has expired since. Inserts, updates, and deletes
 // read whether their row exists, and so do upserts that may be refused: those that lack a column
@@ -52,18 +54,23 @@ import (
 // goroutine that uses several large transactions at once should give them a context that ends: it
 // may wait for itself.
 type Tx struct {
-	store    *Store
-	ctx      context.Context
-	snapshot *Snapshot
-	batch    *Batch
-	reads    conflict.ReadSet
-	checked  mvcc.Timestamp // nothing in reads has changed up to here
-	until    mvcc.Timestamp // as of here, or later, a row that was read is expired
-	scans    []*trackedScan // those that run over rows that expire
-	memory   *txmemory.Account
-	reserved int64 // memory that is counted in the store's budget
-	recorded bool  // the store records changes for the transaction
-	ended    bool
+	store      *Store
+	ctx        context.Context
+	snapshot   *Snapshot
+	batch      *Batch
+	reads      conflict.ReadSet
+	checked    mvcc.Timestamp // nothing in reads has changed up to here
+	until      mvcc.Timestamp // as of here, or later, a row that was read is expired
+	scans      []*trackedScan // those that run over rows that expire
+	memory     *txmemory.Account
+	reserved   int64              // memory that is counted in the store's budget
+	recorded   bool               // the store records changes for the transaction
+	hold       *exclusive.Hold    // of an exclusive attempt; else nil
+	advance    func(*Table) error // of an exclusive attempt, see Tx.toNewest
+	saved      []*Savepoint       // oldest first, without those that it was rolled back past
+	savedBytes int64              // of saved and undo
+	undo       []replacedOp       // what later writes have replaced in operations before savepoints
+	ended      bool
 }
 
 // ErrTxEnded is returned by the methods of a transaction that was committed or rolled back.
@@ -77,7 +84,10 @@ const txName = "transaction"
 // history that it reads.
 //
 // Errors: ErrClosed; ctx.Err().
-func (s *Store) Begin(ctx context.Context) (*Tx, error) {
+func (s *Store) Begin(ctx context.Context) (*Tx, error) { return s.begin(ctx, nil) }
+
+// begin is Begin for a transaction that ends a hold when it ends.
+func (s *Store) begin(ctx context.Context, hold *exclusive.Hold) (*Tx, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
@@ -86,7 +96,7 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oribi: begin: %w", err)
 	}
-	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), until: mvcc.Max, memory: s.core.Transactions.Open()}
+	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), until: mvcc.Max, memory: s.core.Transactions.Open(), hold: hold}
 	tx.recorded = recorded
 	if tx.snapshot, err = s.Snapshot(ctx); err == nil && tx.snapshot.pin.TS < from {
 		tx.snapshot.Close()
@@ -112,7 +122,8 @@ func (s *Store) record() (from mvcc.Timestamp, recorded bool, err error) {
 }
 
 // Timestamp returns the timestamp of the state that the transaction reads. It may enter the log, see
-// Snapshot.Timestamp.
+// Snapshot.Timestamp. In an exclusive attempt of Store.Update, it grows when the transaction reads
+// from another table, and all that was read before is still so as of it.
 func (tx *Tx) Timestamp() mvcc.Timestamp { return tx.snapshot.Timestamp() }
 
 // Rollback ends the transaction without an effect. After Commit or Rollback it does nothing.
@@ -127,7 +138,10 @@ func (tx *Tx) end() {
 	if tx.snapshot != nil {
 		tx.snapshot.Close()
 	}
-	tx.batch, tx.reads = nil, conflict.ReadSet{}
+	tx.batch, tx.reads, tx.saved, tx.undo = nil, conflict.ReadSet{}, nil, nil
+	if tx.hold != nil {
+		tx.hold.End()
+	}
 	tx.memory.Close()
 	tx.store.core.Budget.Release(budget.Transaction, tx.reserved)
 	tx.reserved = 0
@@ -151,6 +165,19 @@ func (tx *Tx) ready(t *Table) error {
 // its cells, and opOverhead.
 const opMemory = 48
 
+// reading is ready for a call that reads the table. In an exclusive attempt, it holds off the writers
+// of the table.
+func (tx *Tx) reading(t *Table) error {
+	if err := tx.ready(t); err != nil || tx.hold == nil {
+		return err
+	}
+	tx.hold.Step()
+	if !tx.hold.Add(t.tab.Number) {
+		return nil
+	}
+	return callErr("", tx.advance(t))
+}
+
 // count counts the memory of the transaction, and waits until it may have so much. It must not be
 // called within a call of the store: Close waits for those.
 func (tx *Tx) count() error {
@@ -158,6 +185,7 @@ func (tx *Tx) count() error {
 	for _, p := range tx.batch.tables {
 		size += p.stateBytes
 	}
+	size += tx.savedBytes
 	tx.store.core.Budget.Reserve(budget.Transaction, size-tx.reserved)
 	tx.reserved = size
 	return callErr("", tx.memory.Use(tx.ctx, size))
@@ -189,7 +217,7 @@ func (tx *Tx) GetCells(t *Table, key any, opts ...ColumnsOption) (columns []sche
 
 // get reads a row and passes its cells of the columns that o chooses to found. Errors: ErrNotFound.
 func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []int, cells [][]byte) error) error {
-	if err := tx.ready(t); err != nil {
+	if err := tx.reading(t); err != nil {
 		return err
 	}
 	At(tx.snapshot).apply(o)
@@ -328,7 +356,7 @@ func (tx *Tx) take(p *tableOps, from int) {
 		if !op.Kind.Deletes() {
 			p.gaps.Fill(op.Key)
 		}
-		grown, folded := p.fold(&op)
+		grown, folded := p.fold(&op, tx.replacing)
 		if !folded {
 			p.ops = append(p.ops, op)
 			continue
@@ -352,6 +380,9 @@ func (tx *Tx) decide(t *Table, p *tableOps, from int) error {
 			continue
 		}
 		if v.pins == nil {
+			if err := tx.reading(t); err != nil {
+				return err
+			}
 			o := readOptions{}
 			At(tx.snapshot).apply(&o)
 			var err error
@@ -400,7 +431,7 @@ func blind(op *tablet.Op, s *schema.Schema) bool {
 // the row, whether it exists or not: see Tx. Errors: as for Tx.Get, except that a missing row is
 // no error.
 func (tx *Tx) Has(t *Table, key any) (bool, error) {
-	if err := tx.ready(t); err != nil {
+	if err := tx.reading(t); err != nil {
 		return false, err
 	}
 	o := readOptions{}
@@ -453,4 +484,52 @@ type trackedScan struct {
 	b       batch.RecordBatch // the current batch without the clock
 	clock   *batch.Vector     // of the current batch: when its rows expire; nil if known
 	upTo    int               // the last row of it that the caller gets
+}
+
+// Savepoint is a state of a transaction's writes, to which it can be rolled back. See Tx.Savepoint.
+type Savepoint struct {
+	tx       *Tx
+	n        int
+	bytes    int64
+	tables   []savedTable
+	undo     int // length of tx.undo
+	replaced map[replaced]bool
+}
+
+// savedTable is the number of operations on a table.
+type savedTable struct {
+	ops *tableOps
+	n   int
+}
+
+// replaced is an operation that was replaced since the savepoint.
+type replaced struct {
+	ops *tableOps
+	i   int
+}
+
+// replacedOp is an operation as it was before.
+type replacedOp struct {
+	replaced
+	op tablet.Op
+}
+
+func replacedBytes(op *tablet.Op) int64 { return opBytes(op) + 2*opMemory }
+
+// replacing keeps operation i of a table, which is about to be replaced, for the newest savepoint.
+func (tx *Tx) replacing(p *tableOps, i int) {
+	if len(tx.saved) == 0 {
+		return
+	}
+	sp, r := tx.saved[len(tx.saved)-1], replaced{p, i}
+	before := slices.ContainsFunc(sp.tables, func(t savedTable) bool { return t.ops == p && i < t.n })
+	if !before || sp.replaced[r] {
+		return
+	}
+	if sp.replaced == nil {
+		sp.replaced = map[replaced]bool{}
+	}
+	sp.replaced[r] = true
+	tx.undo = append(tx.undo, replacedOp{r, p.ops[i]})
+	tx.savedBytes += replacedBytes(&p.ops[i])
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/conflict"
+	"github.com/oribi-db/oribi/internal/exclusive"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/txmemory"
 	"github.com/oribi-db/oribi/mvcc"
@@ -174,16 +175,36 @@ func (tx *Tx) compareRange(t *Table, r conflict.Range, upTo mvcc.Timestamp) erro
 	return d.Close()
 }
 
+// exclusiveAfter is the number of conflicts after which an attempt of Update is exclusive.
+const exclusiveAfter = 3
+
 // Update runs fn in a transaction and commits it. If the commit conflicts, Update waits for a short
 // time and runs fn again, in a new transaction, until ctx is canceled. fn must not have effects
 // that a second run would repeat. If fn returns an error or panics, nothing is changed.
 //
+// After three conflicts, or at once with Exclusive, an attempt is exclusive: while it runs, the
+// write batches that would change a table from which it has read wait until it has ended. So it does
+// not conflict, except with ingests, with a row that expires, and with a caller that it waits for.
+// Exclusive attempts run one after another. Reads and flushes go on, and so do writes to tables that
+// fn only writes to. If fn does nothing with its transaction for a second, others go on: fn may call
+// Update, or wait for another goroutine that writes, but loses time by it.
+//
 // Errors: that of fn; those of Begin and Tx.Commit, except ErrConflict. If ctx ends after a
 // conflict, the error wraps both.
-func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...CommitOption) error {
+func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...UpdateOption) error {
+	var o updateOptions
+	for _, opt := range opts {
+		if opt != nil {
+			o = opt.update(o)
+		}
+	}
+	conflicts := 0
 	for attempt := 0; ; attempt++ {
-		err := s.update(ctx, fn, opts)
-		if !errors.Is(err, errTxConflict) && !errors.Is(err, txmemory.ErrGivesWay) {
+		err := s.update(ctx, fn, o.commit, o.exclusive || conflicts >= exclusiveAfter)
+		switch {
+		case errors.Is(err, errTxConflict):
+			conflicts++
+		case !errors.Is(err, txmemory.ErrGivesWay):
 			return err
 		}
 		select {
@@ -194,17 +215,63 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...CommitOp
 	}
 }
 
-func (s *Store) update(ctx context.Context, fn func(*Tx) error, opts []CommitOption) error {
-	tx, err := s.Begin(ctx)
+// update is one attempt.
+func (s *Store) update(ctx context.Context, fn func(*Tx) error, opts []CommitOption, alone bool) error {
+	var hold *exclusive.Hold
+	if alone && s.core.Writer != nil {
+		var err error
+		if hold, err = s.core.Exclusive.Begin(ctx); err != nil {
+			return callErr("", err)
+		}
+	}
+	tx, err := s.begin(ctx, hold)
 	if err != nil {
+		if hold != nil {
+			hold.End()
+		}
 		return err
 	}
 	defer tx.Rollback()
+	tx.batch.hold, tx.advance = hold, tx.toNewest
 	if err := fn(tx); err != nil {
 		return err
 	}
 	_, err = tx.Commit(opts...)
 	return err
+}
+
+// toNewest waits for the writers that are in a table, after later ones were held off, and makes the
+// transaction read the newest state. What it has read before is still so in that state, since the
+// writers of those tables are held off: toNewest returns an error if it is not, because a hold has
+// ended early, or a row has expired.
+func (tx *Tx) toNewest(t *Table) error {
+	s := tx.store
+	if err := s.enterWriting(); err != nil {
+		return err
+	}
+	defer s.leave()
+	w, err := t.tab.PrepareAll()
+	if err != nil {
+		return err
+	}
+	w.Release()
+	if err := s.core.WaitLSN(tx.ctx, s.core.LastLSN()); err != nil {
+		return err
+	}
+	newest, err := s.Snapshot(tx.ctx)
+	if err == nil {
+		err = tx.validate() // after the newest state is fixed: it finds all changes up to there
+	}
+	if err != nil {
+		if newest != nil {
+			newest.Close()
+		}
+		return err
+	}
+	newest.SetName(txName)
+	tx.snapshot.Close()
+	tx.snapshot, tx.checked = newest, newest.pin.TS
+	return nil
 }
 
 // The delay before a transaction is tried again is random and doubles, between these bounds.

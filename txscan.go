@@ -16,7 +16,6 @@ import (
 func (tx *Tx) Scan(t *Table, opts ...RowsOption) *Scan {
 	sc := tx.newScan(t)
 	collectInto(&sc.o, opts)
-	At(tx.snapshot).apply(&sc.o)
 	return sc
 }
 
@@ -69,6 +68,8 @@ func (p *tableOps) keysIn(lower, upper []byte, descending bool) *keyindex.Cursor
 	return nil
 }
 
+func (tx *Tx) state() *Snapshot { return tx.snapshot }
+
 // tableWrites are the writes of a transaction to a table, as rowunion.Writes.
 type tableWrites struct {
 	tx    *Tx
@@ -106,6 +107,9 @@ func (s *trackedScan) Batch() *batch.RecordBatch {
 }
 
 func (s *trackedScan) Next() bool {
+	if s.tx.hold != nil {
+		s.tx.hold.Step()
+	}
 	s.addExpiry()
 	if !s.Iterator.Next() {
 		s.ended = true

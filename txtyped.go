@@ -32,7 +32,6 @@ func (t TxOf[T]) Scan(opts ...RowsOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		sc := t.tx.newScan(t.table.Table)
 		collectInto(&sc.o, opts)
-		At(t.tx.snapshot).apply(&sc.o)
 		t.table.scan(sc, yield)
 	}
 }

@@ -51,7 +51,8 @@
 //     not nil.
 //   - What Get and scans return may be kept after the transaction. It must not be modified.
 //   - Writers do not wait for one another. A transaction that has read what another one has changed
-//     meanwhile is refused with ErrConflict, as in Badger. Update then runs its function again.
+//     meanwhile is refused with ErrConflict, as in Badger. Update then runs its function again; after
+//     three conflicts, other writers wait for it.
 //   - The empty key is a key like any other.
 //   - Buckets are not nested, and no transaction creates or deletes them.
 //

@@ -25,17 +25,18 @@ type Tx struct {
 }
 
 // Update runs fn in a transaction and commits it. If the commit conflicts, Update runs fn again, in
-// a new transaction, until ctx is canceled. fn must not have effects that a second run would
+// a new transaction, until ctx is canceled; after three conflicts, with other writers of the buckets
+// that it reads held off, as Store.Update says. fn must not have effects that a second run would
 // repeat. If fn returns an error or panics, nothing is changed.
 //
 // Errors: the error that fn returns; the errors of Begin and Tx.Commit, except ErrConflict.
-func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...oribi.CommitOption) error {
+func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...oribi.UpdateOption) error {
 	return db.store.Update(ctx, func(rows *oribi.Tx) error { return fn(&Tx{db: db, ctx: ctx, rows: rows}) }, opts...)
 }
 
 // Batch is Update, under the name that bbolt has for updates from many goroutines at once. Here the
 // commits of concurrent updates share their syncs anyway.
-func (db *DB) Batch(ctx context.Context, fn func(*Tx) error, opts ...oribi.CommitOption) error {
+func (db *DB) Batch(ctx context.Context, fn func(*Tx) error, opts ...oribi.UpdateOption) error {
 	return db.Update(ctx, fn, opts...)
 }
 

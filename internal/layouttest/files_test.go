@@ -39,7 +39,7 @@ var fileFloors = map[string][]string{
 		"condition",
 		"commit count cursor history",
 		"aggregate bulk subscription tx typed",
-		"cursorof purge subscribewindow txscan",
+		"cursorof purge savepoint subscribewindow txscan",
 		"alter extract ingest txcommit txtyped",
 		"expiry settype",
 		"properties restore",

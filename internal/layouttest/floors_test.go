@@ -82,11 +82,12 @@ var floors = map[string]int{
 	"internal/aggregate":    4,
 	"scan":                  3,
 
-	"batch":             2,
-	"keyenc":            2,
-	"internal/conflict": 2,
-	"internal/keyindex": 0,
-	"internal/txmemory": 1,
+	"batch":              2,
+	"keyenc":             2,
+	"internal/conflict":  2,
+	"internal/keyindex":  0,
+	"internal/txmemory":  1,
+	"internal/exclusive": 1,
 
 	"schema":            1,
 	"mvcc":              1,

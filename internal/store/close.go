@@ -31,6 +31,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.Transactions.Shut()
+	s.Exclusive.Shut()
 	if s.Background != nil {
 		s.Background.stop()
 	}

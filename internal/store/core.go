@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/exclusive"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/storedir"
@@ -36,6 +37,7 @@ type Core struct {
 	Reads        *budget.Gate // memory of blocks that are being read
 	Budget       *budget.Budget
 	Transactions *txmemory.Pool
+	Exclusive    *exclusive.Tables
 	Scanning     atomic.Int64 // about how many bytes scans take at most that run in their caller's goroutine
 	Pins         *Pins
 	Counters     *Counters
@@ -68,7 +70,8 @@ func newCore(d storedir.Dir, o Options) *Core {
 	b := budget.New(o.MemoryLimit)
 	t := NewTimeline(o.Clock)
 	return &Core{Timeline: t, Dir: d, Options: o, Budget: b, Cache: NewCache(b, o.MemoryLimit),
-		Reads: budget.NewGate(o.MemoryLimit / readsShare), Transactions: txmemory.New(o.BatchLimit()), Pins: NewPins(t), Counters: newCounters(),
+		Reads: budget.NewGate(o.MemoryLimit / readsShare), Transactions: txmemory.New(o.BatchLimit()),
+		Exclusive: exclusive.New(exclusive.Patience), Pins: NewPins(t), Counters: newCounters(),
 		tables: map[string]*Table{}}
 }
 

@@ -26,6 +26,7 @@ var optionGroups = map[string][]string{
 	"groups":  {`GroupBy("a")`, `GroupByPeriod("day", "a")`, `Top(1)`},
 	"bulk":    {`InPieces()`, `PieceBytes(1)`, `Confirm(nil)`},
 	"sync":    {`NoSync`},
+	"update":  {`Exclusive()`},
 	"table":   {`History(1)`, `Comment("a")`, `RowFile(0)`, `Expires("a", 1)`},
 	"other":   {`Eq("a", 1)`, `SetComment("a")`, `1`, `true`},
 }
@@ -50,8 +51,8 @@ var optionCalls = []struct{ option, groups, calls string }{
 	{"AggregateOption", "state range run groups", `t.Aggregate(ctx, nil, %s)`},
 	{"BulkOption", "range bulk sync", `t.UpdateWhere(ctx, nil, %s); t.DeleteWhere(ctx, %[1]s)
 		t.DeleteRange(ctx, 1, 2, %[1]s); t.Truncate(ctx, %[1]s); t.RestoreTo(ctx, 1, %[1]s)`},
-	{"CommitOption", "sync", `b.Commit(ctx, %s); b.CommitPartial(ctx, %[1]s); tx.Commit(%[1]s)
-		s.Update(ctx, nil, %[1]s)`},
+	{"CommitOption", "sync", `b.Commit(ctx, %s); b.CommitPartial(ctx, %[1]s); tx.Commit(%[1]s)`},
+	{"UpdateOption", "sync update", `s.Update(ctx, nil, %s)`},
 	{"TableOption", "table", `s.CreateTable("a", nil, %s); OpenTable[struct{}](s, "a", %[1]s)`},
 	{"Alteration", "", `t.Alter(ctx, %s)`},
 }

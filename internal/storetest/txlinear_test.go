@@ -132,15 +132,32 @@ func linearHistory(t *testing.T, seed uint64) (history []porcupine.Operation, co
 	return history, refused.Load()
 }
 
-// shapedTransaction runs a transaction of one of some shapes.
+// shapedTransaction runs a transaction of one of some shapes, sometimes in an exclusive attempt.
 func shapedTransaction(
 	store *oribi.Store, table *oribi.Table, r *rand.Rand, value *atomic.Int64,
 ) (ops []txOp, err error) {
-	tx, err := store.Begin(isolation.Yielding{Context: context.Background()})
+	ctx := isolation.Yielding{Context: context.Background()}
+	shape := shapeOf(r, value)
+	if r.IntN(5) == 0 {
+		err = store.Update(ctx, func(tx *oribi.Tx) (err error) {
+			ops, err = runShape(tx, table, shape)
+			return err
+		}, oribi.NoSync, oribi.Exclusive())
+		return ops, err
+	}
+	tx, err := store.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback()
+	if ops, err = runShape(tx, table, shape); err == nil {
+		_, err = tx.Commit(oribi.NoSync)
+	}
+	return ops, err
+}
+
+// shapeOf returns the operations of a transaction of one of some shapes.
+func shapeOf(r *rand.Rand, value *atomic.Int64) (ops []txOp) {
 	n := len(cells{})
 	a, b := r.IntN(n), r.IntN(n)
 	from, to := min(a, b), max(a, b)+1
@@ -161,6 +178,12 @@ func shapedTransaction(
 	default: // read only
 		ops = []txOp{read(a), {kind: "scan", key: 0, end: n, limit: 1 + r.IntN(n)}}
 	}
+	return ops
+}
+
+// runShape carries out the operations and returns them with their results.
+func runShape(tx *oribi.Tx, table *oribi.Table, shape []txOp) ([]txOp, error) {
+	ops := slices.Clone(shape)
 	for i := range ops {
 		if ops[i].key < 0 { // the row that the scan has found
 			if ops[i].key = slices.IndexFunc(ops[i-1].seen[:], func(v int64) bool { return v != 0 }); ops[i].key < 0 {
@@ -173,8 +196,7 @@ func shapedTransaction(
 		}
 		runtime.Gosched() // so that transactions overlap
 	}
-	_, err = tx.Commit(oribi.NoSync)
-	return ops, err
+	return ops, nil
 }
 
 // run runs an operation and notes its result.

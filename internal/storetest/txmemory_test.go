@@ -203,7 +203,31 @@ func TestOperationsOnOneRowMatchAMap(t *testing.T) {
 	for range 300 {
 		tx := begin(t, store)
 		mine := maps.Clone(model)
+		type saved struct {
+			sp   *oribi.Savepoint
+			rows map[int64]row
+		}
+		var stack []saved
 		for range rng.IntN(60) {
+			switch n := rng.IntN(20); {
+			case n < 2:
+				stack = append(stack, saved{must.Get(tx.Savepoint())(t), maps.Clone(mine)})
+			case n == 2 && len(stack) > 0:
+				at := rng.IntN(len(stack))
+				must.Do(t, tx.RollbackTo(stack[at].sp))
+				mine = maps.Clone(stack[at].rows)
+				if at+1 < len(stack) {
+					must.Fail(t, tx.RollbackTo(stack[at+1].sp), oribi.ErrSavepoint)
+				}
+				stack = stack[:at+1]
+				seen := map[int64]row{}
+				for r := range must.All(t, tx.Scan(table).Rows()) {
+					seen[r["k"].(int64)] = row{r["a"], r["b"]}
+				}
+				if !maps.Equal(seen, mine) {
+					t.Fatalf("after the rollback, rows are %v, want %v", seen, mine)
+				}
+			}
 			k, op := rng.Int64N(4), ops[rng.IntN(len(ops))]
 			cells, now := oribi.Row{"k": k}, row{}
 			old, exists := mine[k]
@@ -257,7 +281,10 @@ func TestOperationsOnOneRowMatchAMap(t *testing.T) {
 			}
 		}
 		if rng.IntN(3) == 0 {
+			other := begin(t, store)
+			must.Fail(t, other.RollbackTo(must.Get(tx.Savepoint())(t)), oribi.ErrSavepoint)
 			tx.Rollback()
+			must.Fail(t, must.Err(tx.Savepoint()), oribi.ErrTxEnded)
 			continue
 		}
 		must.Get(tx.Commit(oribi.NoSync))(t)

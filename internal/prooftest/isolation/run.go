@@ -15,8 +15,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -141,21 +143,32 @@ func (r *run) job(rng *rand.Rand) (err error) {
 	return err
 }
 
-// transaction runs one transaction of a few operations and records it if it commits.
+// transaction runs one transaction of a few operations, some in an exclusive attempt, and records it
+// if it commits.
 func (r *run) transaction(rng *rand.Rand) error {
-	t := transaction{begin: r.clock.Add(1), adds: map[element]int{}, append: map[element]int{}}
-	tx, err := r.store.Begin(Yielding{context.Background()})
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	for range 1 + rng.IntN(4) {
-		if err := r.operation(rng, tx, &t); err != nil {
-			return err
+	ctx := Yielding{context.Background()}
+	begin := r.clock.Add(1)
+	var t transaction
+	do := func(tx *oribi.Tx) error {
+		t = transaction{begin: begin, adds: map[element]int{}, append: map[element]int{}}
+		for range 1 + rng.IntN(4) {
+			do := r.operation
+			if rng.IntN(6) == 0 {
+				do = r.undone
+			}
+			if err := do(rng, tx, &t); err != nil {
+				return err
+			}
+			runtime.Gosched() // so that transactions overlap
 		}
-		runtime.Gosched() // so that transactions overlap
+		return nil
 	}
-	_, err = tx.Commit(oribi.NoSync)
+	var err error
+	if rng.IntN(4) == 0 {
+		err = r.store.Update(ctx, do, oribi.NoSync, oribi.Exclusive())
+	} else {
+		err = r.once(ctx, do)
+	}
 	t.end = r.clock.Add(1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,6 +183,20 @@ func (r *run) transaction(rng *rand.Rand) error {
 	r.counts.Transactions++
 	r.counts.Reads += int64(len(t.lists) + len(t.sets))
 	return nil
+}
+
+// once runs a transaction without another attempt.
+func (r *run) once(ctx context.Context, do func(*oribi.Tx) error) error {
+	tx, err := r.store.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := do(tx); err != nil {
+		return err
+	}
+	_, err = tx.Commit(oribi.NoSync)
+	return err
 }
 
 // operation does one operation of a transaction.
@@ -220,6 +247,24 @@ func (r *run) operation(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
 		}
 	}
 	return nil
+}
+
+// undone does two operations of a transaction and rolls it back to the savepoint before. Their reads
+// stay.
+func (r *run) undone(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
+	before, err := tx.Savepoint()
+	if err != nil {
+		return err
+	}
+	part := *t
+	part.adds, part.append, part.gone = maps.Clone(t.adds), maps.Clone(t.append), slices.Clone(t.gone)
+	for range 2 {
+		if err := r.operation(rng, tx, &part); err != nil {
+			return err
+		}
+	}
+	t.lists, t.sets = part.lists, part.sets
+	return tx.RollbackTo(before)
 }
 
 // list reads a list. The elements that the transaction itself has appended are not part of the
