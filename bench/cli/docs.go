@@ -53,7 +53,7 @@ var families = []struct {
 }{
 	{"Points", []string{"get", "get-spread", "get-64", "get-miss", "get-cold", "hot-key", "mem-insert", "queue"}},
 	{"Beyond memory", []string{"get-uniform", "get-one-uniform", "get-64-uniform", "has-uniform", "update-uniform",
-		"range-uniform", "load-uniform", "kv-get-uniform", "kv-put-uniform"}},
+		"range-uniform", "delete-range", "load-uniform", "kv-get-uniform", "kv-put-uniform"}},
 	{"Ranges", []string{"range", "range-20", "backward*"}},
 	{"Scans", []string{"sum", "filter-*", "group", "q1", "q6", "travel-*", "scan-*", "column-decode"}},
 	{"Writes", []string{"write", "upsert", "update-column", "load-sorted", "load-random", "commit", "commit-*",

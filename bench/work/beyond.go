@@ -58,9 +58,17 @@ func beyond() []harness.Workload {
 				}
 				return 0, e.update(keys, r.Int64())
 			}),
+		events("delete-range", "delete 100,000 consecutive rows, without sync, and read the row after them", deletedRows,
+			func(e eventStore, env *harness.Env, r *rand.Rand) (uint64, error) {
+				from := randomKey(env, r)
+				if err := e.deleteRange(from, from+2*deletedRows); err != nil {
+					return 0, err
+				}
+				return e.scan(from, 1)
+			}),
 	}
 	for i := range out {
-		out[i].Copies = out[i].Name == "update-uniform"
+		out[i].Copies = out[i].Name == "update-uniform" || out[i].Name == "delete-range"
 	}
 	get := &out[0] // see "Reading a row" in docs/lab.md
 	for _, p := range []struct {
@@ -188,6 +196,7 @@ type eventStore interface {
 	scan(from int64, rows int) (sum uint64, err error)
 	insert(keys []int64) error
 	update(keys []int64, a int64) error
+	deleteRange(from, to int64) error
 	Close() error
 }
 
@@ -349,6 +358,11 @@ func (e *oribiEvents) update(keys []int64, a int64) error {
 	return err
 }
 
+func (e *oribiEvents) deleteRange(from, to int64) error {
+	_, err := e.table.DeleteRange(context.Background(), from, to, oribi.NoSync)
+	return err
+}
+
 // pebbleEvents has a value for each row: the cells of fixed width, then the low and the id.
 type pebbleEvents struct {
 	db    *pebble.DB
@@ -369,6 +383,10 @@ func (e *pebbleEvents) Close() error { return e.db.Close() }
 func (e *pebbleEvents) keyOf(key int64) []byte {
 	e.key = binary.BigEndian.AppendUint64(e.key[:0], uint64(key))
 	return e.key
+}
+
+func (e *pebbleEvents) deleteRange(from, to int64) error {
+	return e.db.DeleteRange(e.keyOf(from), binary.BigEndian.AppendUint64(nil, uint64(to)), pebble.NoSync)
 }
 
 const (

@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	cachedKeys = 100 // few, so that everything they need is in the cache
-	coldKeys   = 100
-	manyKeys   = 64
-	rangeRows  = 100
-	fewRows    = 20
-	missLine   = 8 // no order has line 8: such a key is between two keys in the table
+	cachedKeys  = 100 // few, so that everything they need is in the cache
+	coldKeys    = 100
+	manyKeys    = 64
+	rangeRows   = 100
+	deletedRows = 100_000
+	fewRows     = 20
+	missLine    = 8 // no order has line 8: such a key is between two keys in the table
 )
 
 var errNotThere = errors.New("a row is missing")
