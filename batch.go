@@ -82,7 +82,9 @@ type Batch struct {
 
 	check func(mvcc.Timestamp) error // of a transaction, see changes
 	hold  *exclusive.Hold            // of a transaction, or nil
-	asOf  mvcc.Timestamp             // of another attempt to commit, see attempts
+
+	queued bool           // a hold has kept the commit waiting, see exclusive.Tables.Wait
+	asOf   mvcc.Timestamp // of another attempt to commit, see attempts
 
 	// unnamed says that no caller gets the batch's timestamp if it changes nothing. The log need
 	// not have it then.

@@ -209,7 +209,7 @@ func (c *rowsChange) deleteRange(ctx context.Context) (BulkResult, error) {
 	if err != nil {
 		return c.res, err
 	}
-	w, err := c.t.tab.PrepareAll()
+	w, err := c.t.lockAll(ctx)
 	if err != nil {
 		return c.res, err
 	}

@@ -148,13 +148,16 @@ func (s *Store) batchLimit() int64 { return s.core.Options.BatchLimit() }
 // commit carries out b in the steps resolve, log, apply, and publish. If a row by which it was
 // decided expires in between, it is decided again.
 func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
-	defer func() { b.asOf = 0 }()
+	defer func() {
+		b.asOf = 0
+		s.core.Exclusive.Pass(&b.queued)
+	}()
 	for a := (attempts{}); ; {
 		ts, err := s.commitOnce(ctx, b, sync, partial)
 		switch {
 		case err == errHeld:
 			for _, p := range b.tables {
-				if err := s.core.Exclusive.Wait(ctx, b.hold, p.table.tab.Number); err != nil {
+				if err := s.core.Exclusive.Wait(ctx, b.hold, p.table.tab.Number, &b.queued); err != nil {
 					return 0, err
 				}
 			}
@@ -188,6 +191,7 @@ func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (m
 			return 0, errHeld
 		}
 	}
+	s.core.Exclusive.Pass(&b.queued)
 	if partial {
 		b.outcomes = slices.Clone(b.refused)
 		for _, w := range writes {

@@ -266,14 +266,7 @@ func (t *Table) replaceOnce(
 	if err != nil {
 		return BulkResult{}, err
 	}
-	w, err := t.tab.PrepareAll()
-	for err == nil && s.core.Exclusive.Held(nil, t.tab.Number) {
-		w.Release()
-		w = nil
-		if err = s.core.Exclusive.Wait(ctx, nil, t.tab.Number); err == nil {
-			w, err = t.tab.PrepareAll()
-		}
-	}
+	w, err := t.lockAll(ctx)
 	if err != nil {
 		return BulkResult{}, err
 	}
@@ -311,4 +304,21 @@ func (t *Table) replaceOnce(
 		res.Timestamp = ts
 	}
 	return res, nil
+}
+
+// lockAll begins a write batch that holds the locks of all rows, when no exclusive transaction reads the
+// table.
+func (t *Table) lockAll(ctx context.Context) (*tablet.Write, error) {
+	x, queued := t.store.core.Exclusive, false
+	defer x.Pass(&queued)
+	for {
+		w, err := t.tab.PrepareAll()
+		if err != nil || !x.Held(nil, t.tab.Number) {
+			return w, err
+		}
+		w.Release()
+		if err := x.Wait(ctx, nil, t.tab.Number, &queued); err != nil {
+			return nil, err
+		}
+	}
 }

@@ -8,7 +8,7 @@
 //	writer 2                            locks rows of t: held, unlocks, waits ──────── locks, commits
 //
 // So the transaction waits for writers that were there before, and sees what they have written; and
-// no later one comes in between.
+// no later one comes in between. A writer that has waited for a hold comes before the next one.
 //
 // A hold is a courtesy: the commit of the transaction checks what it has read in any case. So whoever
 // waits may end a hold whose transaction makes no step for some time. The transaction may itself wait
@@ -33,7 +33,8 @@ type Tables struct {
 	holder   atomic.Pointer[Hold]
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when a hold ends, or all waiting
+	changed chan struct{} // closed when a hold ends, or all waiting, or a writer has passed
+	queued  int           // writers that a hold has kept waiting and that have not locked their rows since
 	shut    bool
 }
 
@@ -49,12 +50,13 @@ type Hold struct {
 	steps  atomic.Uint64
 }
 
-// Begin waits until no transaction has a hold, and returns one without tables. Errors: ctx.Err();
+// Begin waits until no transaction has a hold, and until the writers that earlier holds have kept
+// waiting have locked their rows, and returns a hold without tables. Errors: ctx.Err();
 // ErrClosed.
 func (t *Tables) Begin(ctx context.Context) (*Hold, error) {
 	h := &Hold{of: t}
 	h.tables.Store(&map[uint32]bool{})
-	err := t.wait(ctx, func() bool { return t.holder.CompareAndSwap(nil, h) })
+	err := t.wait(ctx, func() bool { return t.queued == 0 && t.holder.CompareAndSwap(nil, h) })
 	if err != nil {
 		return nil, err
 	}
@@ -102,44 +104,65 @@ func (t *Tables) Held(own *Hold, table uint32) bool {
 	return h != nil && h != own && (*h.tables.Load())[table]
 }
 
-// Wait waits until no hold other than own has a table. Errors: ctx.Err(); ErrClosed.
-func (t *Tables) Wait(ctx context.Context, own *Hold, table uint32) error {
+// Wait waits until no hold other than own has a table. If queued is not set, it sets it. No hold begins
+// until the caller has locked its rows, or given up, and calls Pass with queued. Errors: ctx.Err();
+// ErrClosed.
+func (t *Tables) Wait(ctx context.Context, own *Hold, table uint32, queued *bool) error {
+	if !*queued {
+		*queued = true
+		t.mu.Lock()
+		t.queued++
+		t.mu.Unlock()
+	}
 	return t.wait(ctx, func() bool { return !t.Held(own, table) })
 }
 
-// wait waits until ready returns true, and ends holds without steps meanwhile.
+// Pass lets holds begin again, if Wait has set queued.
+func (t *Tables) Pass(queued *bool) {
+	if !*queued {
+		return
+	}
+	*queued = false
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.queued--; t.queued == 0 {
+		t.wake()
+	}
+}
+
+// wait waits until ready, which is called with mu held, returns true, and ends holds without steps
+// meanwhile.
 func (t *Tables) wait(ctx context.Context, ready func() bool) error {
-	var timer *time.Timer
+	timer := time.NewTimer(t.patience)
+	defer timer.Stop()
 	var last *Hold
 	var steps uint64
 	for {
 		t.mu.Lock()
 		changed, shut := t.changed, t.shut
+		done := !shut && ready()
 		t.mu.Unlock()
 		switch {
 		case shut:
 			return fault.ErrClosed
-		case ready():
+		case done:
 			return nil
 		}
-		if h := t.holder.Load(); h != last && h != nil {
+		if h := t.holder.Load(); h != nil && h != last {
 			last, steps = h, h.steps.Load()
-			timer = time.NewTimer(t.patience)
-			defer timer.Stop()
-		} else if h == nil {
-			continue // it has ended since
+			timer.Reset(t.patience)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timer.C:
-			if now := last.steps.Load(); now != steps {
-				steps = now
-				timer.Reset(t.patience)
-			} else {
+			if last != nil && last.steps.Load() == steps {
 				t.end(last)
+			} else if last != nil {
+				steps = last.steps.Load()
 			}
+			timer.Reset(t.patience)
 		}
 	}
 }

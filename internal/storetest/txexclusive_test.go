@@ -105,7 +105,7 @@ func TestUpdatesEndNextToWriters(t *testing.T) {
 }
 
 // An exclusive attempt that waits for a writer that it holds off goes on, and so does the writer: an
-// update in its function, a schema change, a flush.
+// update in its function, a flush, a compaction.
 func TestExclusiveAttemptsDoNotWaitForever(t *testing.T) {
 	ctx := context.Background()
 	store, table := txStore(t)
