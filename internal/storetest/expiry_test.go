@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // sessions is a store with a table whose rows expire by their column until.
@@ -128,6 +130,34 @@ func TestTransactionsCommitBeforeTheirRowsExpire(t *testing.T) {
 	if committed == 0 || refused == 0 {
 		t.Errorf("%d transactions were committed, %d refused", committed, refused)
 	}
+}
+
+// An ingest purges the expired rows whose keys it has, also if it is refused then. A transaction that has
+// read their range does not notice.
+func TestPurgedRowsAreNoConflict(t *testing.T) {
+	ctx := context.Background()
+	s := newSessions(t, 0)
+	s.put(1, 1, time.Second)
+	s.put(2, 2, 0)
+	s.move(time.Minute)
+	tx := must.Get(s.store.Begin(ctx))(t)
+	defer tx.Rollback()
+	for row := range must.All(t, tx.Scan(s.table).Rows()) {
+		must.Equal(t, row["k"].(int64), 2, "row")
+	}
+	must.Fail(t, must.Err2(s.table.Ingest(ctx, func(yield func([]*batch.Vector, error) bool) {
+		for key := range int64(2) {
+			columns := []*batch.Vector{batch.NewVector(schema.Int64, 1), batch.NewVector(schema.Int64, 1),
+				batch.NewVector(schema.Timestamp, 1)}
+			batch.Values[int64](columns[0])[0] = 1 + key
+			if !yield(columns, nil) {
+				return
+			}
+		}
+	})), oribi.ErrKeyExists)
+	must.Do(t, tx.Insert(s.table, s.row(3, 3, 0)))
+	must.Get(tx.Commit())(t)
+	must.Equal(t, s.content(), "2=2 3=3 ")
 }
 
 // TestCommitsDecideAsOfTheirOwnTimestamp commits write batches while their rows expire. Whether a

@@ -474,10 +474,10 @@ func (w *Write) Changes() int {
 }
 
 // Keys yields the encoded keys of the rows that the operations change, without those in ranges that are
-// deleted.
+// deleted, and without those of expired rows that are purged: no read sees a difference.
 func (w *Write) Keys(yield func(key []byte) bool) {
 	for i := range w.targets {
-		if w.targets[i].kind != 0 && !yield(w.ops[i].Key) {
+		if w.targets[i].kind != 0 && w.ops[i].Kind != Purge && !yield(w.ops[i].Key) {
 			return
 		}
 	}
