@@ -56,6 +56,16 @@ func (b *Bucket) Has(ctx context.Context, key []byte, opts ...oribi.ReadOption) 
 	return b.t.Has(ctx, notNil(key), opts...)
 }
 
+// Count returns the number of keys, or of those that options such as oribi.Prefix select. It reads no
+// values. Errors: the errors of Table.Count.
+func (b *Bucket) Count(ctx context.Context, opts ...oribi.CountOption) (int64, error) {
+	return b.t.Count(ctx, opts...)
+}
+
+// Rename renames the bucket, durably. Handles, running reads, and transactions stay valid, and so does the
+// history. Errors: ErrBucketExists if another bucket or table has the name; the errors of Table.Rename.
+func (b *Bucket) Rename(ctx context.Context, name string) error { return b.t.Rename(ctx, name) }
+
 // Put sets the value of a key. Without oribi.NoSync, it is durable when Put returns. ts is the
 // timestamp of the commit: a read with oribi.AsOf(ts) sees the value from then on. Errors: ErrRow
 // for a key or value that is too long; the errors of Batch.Commit.
@@ -69,6 +79,28 @@ func (b *Bucket) Put(
 // Batch.Commit.
 func (b *Bucket) Delete(ctx context.Context, key []byte, opts ...oribi.CommitOption) (ts mvcc.Timestamp, err error) {
 	return b.write(ctx, oribi.OpDeleteIgnore, [][]byte{notNil(key), nil, nil}, opts)
+}
+
+// DeleteRange removes the keys that are not below from and below to, at one timestamp, and returns their
+// number; nil is no bound. Unless keys of the bucket expire, it takes about the same time for any number
+// of keys. Options are oribi.InPieces, PieceBytes, Confirm, NoSync, and Prefix. Errors: the errors of
+// Table.DeleteRange.
+func (b *Bucket) DeleteRange(ctx context.Context, from, to []byte, opts ...oribi.BulkOption) (oribi.BulkResult, error) {
+	return b.t.DeleteRange(ctx, bound(from), bound(to), opts...)
+}
+
+// DeletePrefix removes the keys that begin with prefix, as DeleteRange does. Every key begins with an
+// empty prefix.
+func (b *Bucket) DeletePrefix(ctx context.Context, prefix []byte, opts ...oribi.BulkOption) (oribi.BulkResult, error) {
+	return b.t.DeleteWhere(ctx, append([]oribi.BulkOption{oribi.Prefix(notNil(prefix))}, opts...)...)
+}
+
+// bound returns a bound of a key range as oribi.From and To take it.
+func bound(key []byte) any {
+	if key == nil {
+		return nil
+	}
+	return key
 }
 
 // keptBytes is the size of the largest write whose batch is kept for the next one.

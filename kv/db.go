@@ -132,6 +132,25 @@ func (db *DB) CreateBucket(name string, opts ...oribi.TableOption) (*Bucket, err
 	return &Bucket{db, t}, nil
 }
 
+// CreateBuckets creates buckets, durably: all or none, in one metadata commit, so that hundreds of buckets
+// take little longer than one. The result has them in the order of the names. Errors: as for
+// CreateBucket; ErrBucketExists also for a name that is given twice.
+func (db *DB) CreateBuckets(names []string, opts ...oribi.TableOption) ([]*Bucket, error) {
+	tables := make([]oribi.NewTable, len(names))
+	for i, name := range names {
+		tables[i] = oribi.NewTable{Name: name, Columns: columns, Options: opts}
+	}
+	made, err := db.store.CreateTables(tables...)
+	if err != nil {
+		return nil, fmt.Errorf("kv: create buckets: %w", err)
+	}
+	buckets := make([]*Bucket, len(made))
+	for i, t := range made {
+		buckets[i] = &Bucket{db, t}
+	}
+	return buckets, nil
+}
+
 // CreateBucketIfNotExists returns the bucket with the given name. If it does not exist, it is
 // created as by CreateBucket. A bucket that exists keeps its settings. Errors: ErrNotBucket if
 // another table has the name; the errors of Store.CreateTable.
@@ -154,6 +173,20 @@ func (db *DB) DeleteBucket(name string) error {
 		return err
 	}
 	return db.store.DropTable(name)
+}
+
+// DeleteBuckets removes buckets as DeleteBucket does: all or none, in one metadata commit. Errors: as for
+// DeleteBucket; ErrBucketNotFound also for a name that is given twice.
+func (db *DB) DeleteBuckets(names ...string) error {
+	for _, name := range names {
+		if _, err := db.Bucket(name); err != nil {
+			return err
+		}
+	}
+	if err := db.store.DropTables(names...); err != nil {
+		return fmt.Errorf("kv: delete buckets: %w", err)
+	}
+	return nil
 }
 
 // Buckets returns all buckets, ordered by name. Other tables of the store are not among them.

@@ -1,6 +1,8 @@
 // Package kv stores keys and values, both byte strings, in buckets of an Oribi store.
 //
-// A bucket is an ordered set of keys, each with a value. Keys are in the order of their bytes.
+// A bucket is an ordered set of keys, each with a value. Keys are in the order of their bytes. Values that
+// were overwritten, deleted, or have expired stay readable for seven days, and take space until then:
+// the option oribi.History of CreateBucket chooses another time, also 0.
 //
 //	db, err := kv.Open("sessions.oribi", nil)              // creates the store if it does not exist
 //	sessions, err := db.CreateBucketIfNotExists("sessions")
@@ -28,7 +30,8 @@
 //	bbolt                             Badger                    here
 //	db.Update, View, Begin            db.Update, View, …        the same, with a context
 //	db.Batch                          –                         DB.Batch
-//	tx.CreateBucket, DeleteBucket     –                         DB.CreateBucket, DB.DeleteBucket
+//	tx.CreateBucket, DeleteBucket     –                         DB.CreateBucket, DB.DeleteBucket; CreateBuckets,
+//	                                                            DeleteBuckets for many
 //	tx.Bucket(name)                   –                         Tx.Bucket
 //	b.Get, Put, Delete                txn.Get, Set, Delete      TxBucket.Get, Put, Delete; without a transaction Bucket.Get, …
 //	b.ForEach                         –                         Scan
@@ -36,6 +39,8 @@
 //	c.Last, then c.Prev               IteratorOptions.Reverse   Scan with oribi.Desc
 //	c.Delete                          txn.Delete                TxBucket.Delete, also during a Scan
 //	b.NextSequence                    GetSequence               the last key, read in the transaction: see the example Queue
+//	b.Stats().KeyN                    –                         Bucket.Count
+//	–                                 db.DropPrefix             Bucket.DeletePrefix, DeleteRange
 //	–                                 PrefetchValues = false    Keys
 //	–                                 db.NewWriteBatch          DB.NewBatch
 //	–                                 db.NewStreamWriter        Bucket.Load

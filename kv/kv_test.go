@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
@@ -480,4 +481,75 @@ func TestTextOfMissingBucket(t *testing.T) {
 		wantError(t, "a missing bucket", err, kv.ErrBucketNotFound)
 		equal(t, "its text", err.Error(), `kv: bucket "none": no such bucket`+there)
 	}
+}
+
+// Deletes of ranges and prefixes, and counts, agree with a map.
+func TestRangesAreDeletedAsInAMap(t *testing.T) {
+	rng := seedtest.Rand(t)
+	key := func() []byte {
+		k := make([]byte, rng.IntN(4))
+		for i := range k {
+			k[i] = "ab\xff"[rng.IntN(3)]
+		}
+		return k
+	}
+	for _, ttl := range []bool{false, true} {
+		db := openMem(t, oribi.Options{})
+		b := bucket(t, db, "b")
+		if ttl { // keys of the bucket may expire
+			must.Get(b.PutTTL(ctx, []byte("gone"), nil, time.Microsecond))(t)
+		}
+		model := map[string]bool{}
+		for range 400 {
+			deleted := func(res oribi.BulkResult, err error, in func(k string) bool) {
+				must.Do(t, err)
+				n := len(model)
+				maps.DeleteFunc(model, func(k string, _ bool) bool { return in(k) })
+				equal(t, "keys deleted", res.Rows, n-len(model))
+			}
+			switch rng.IntN(30) {
+			case 0:
+				from, to := key(), key()
+				res, err := b.DeleteRange(ctx, from, to, oribi.NoSync)
+				deleted(res, err, func(k string) bool { return k >= string(from) && k < string(to) })
+			case 1:
+				from := key()
+				res, err := b.DeleteRange(ctx, from, nil, oribi.NoSync)
+				deleted(res, err, func(k string) bool { return k >= string(from) })
+			case 2:
+				prefix := key()
+				res, err := b.DeletePrefix(ctx, prefix, oribi.NoSync)
+				deleted(res, err, func(k string) bool { return strings.HasPrefix(k, string(prefix)) })
+			case 3:
+				must.Do(t, b.Table().Flush(ctx))
+			default:
+				k := key()
+				put(t, b, string(k), "v")
+				model[string(k)] = true
+			}
+			var got []string
+			for k := range must.All(t, b.Keys(ctx)) {
+				got = append(got, string(k))
+			}
+			equal(t, "keys", fmt.Sprintf("%q", got), fmt.Sprintf("%q", slices.Sorted(maps.Keys(model))))
+			equal(t, "count", must.Get(b.Count(ctx))(t), len(model))
+		}
+	}
+}
+
+func TestManyBucketsAreMadeAndDeletedTogether(t *testing.T) {
+	db := openMem(t, oribi.Options{})
+	made := must.Get(db.CreateBuckets([]string{"c", "a", "b"}))(t)
+	equal(t, "buckets", made[0].Name()+made[1].Name()+made[2].Name(), "cab")
+	wantError(t, "an existing one", must.Err(db.CreateBuckets([]string{"d", "a"})), kv.ErrBucketExists)
+	wantError(t, "one twice", must.Err(db.CreateBuckets([]string{"d", "d"})), kv.ErrBucketExists)
+	wantError(t, "none of all", must.Err(db.Bucket("d")), kv.ErrBucketNotFound)
+	put(t, made[0], "k", "v")
+	must.Do(t, made[0].Rename(ctx, "e"))
+	equal(t, "a renamed bucket", texts(t, must.Get(db.Bucket("e"))(t).Scan(ctx)), "[k=v]")
+	wantError(t, "the name of another", made[0].Rename(ctx, "a"), kv.ErrBucketExists)
+	wantError(t, "one that is not there", db.DeleteBuckets("a", "c"), kv.ErrBucketNotFound)
+	equal(t, "buckets", len(db.Buckets()), 3)
+	must.Do(t, db.DeleteBuckets("a", "b"))
+	equal(t, "buckets", len(db.Buckets()), 1)
 }
