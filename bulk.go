@@ -231,6 +231,23 @@ func (c *rowsChange) deleteRange(ctx context.Context) (BulkResult, error) {
 	return c.res, err
 }
 
+// lockAll begins a write batch that holds the locks of all rows, when no exclusive transaction reads the
+// table.
+func (t *Table) lockAll(ctx context.Context) (*tablet.Write, error) {
+	x, queued := t.store.core.Exclusive, false
+	defer x.Pass(&queued)
+	for {
+		w, err := t.tab.PrepareAll()
+		if err != nil || !x.Held(nil, t.tab.Number) {
+			return w, err
+		}
+		w.Release()
+		if err := x.Wait(ctx, nil, t.tab.Number, &queued); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // check reports the errors of an update that do not depend on the rows, before they are counted.
 func (c *rowsChange) check() error {
 	if c.op != OpUpdateIgnore {
