@@ -51,7 +51,7 @@ var families = []struct {
 	title     string
 	workloads []string
 }{
-	{"Points", []string{"get", "get-spread", "get-64", "get-miss", "get-cold", "hot-key", "mem-insert", "queue"}},
+	{"Points", []string{"get", "get-spread", "get-64", "get-miss", "get-cold", "hot-key", "mem-insert", "queue", "tx-*"}},
 	{"Beyond memory", []string{"get-uniform", "get-one-uniform", "get-64-uniform", "has-uniform", "update-uniform",
 		"range-uniform", "delete-range", "load-uniform", "kv-get-uniform", "kv-put-uniform"}},
 	{"Ranges", []string{"range", "range-20", "backward*"}},
