@@ -107,6 +107,7 @@ func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (B
 //
 // Without Where, and unless rows of the table expire, it does not make a list of the rows: one write
 // batch deletes any number of them, in a time that hardly grows with their number, also with InPieces.
+// (It does make one if millions of them are scattered among as many deleted ones.)
 // Then it misses no row: one that another writer commits during the call either is deleted too or has
 // a later timestamp. Other writers of the table wait during the commit.
 func (t *Table) DeleteWhere(ctx context.Context, opts ...BulkOption) (BulkResult, error) {
@@ -171,7 +172,7 @@ func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
 		})
 	}
 	if err == nil && c.wholeRange() {
-		if res, err := c.deleteRange(ctx); err != tablet.ErrExpiring {
+		if res, err := c.deleteRange(ctx); err != tablet.ErrByRow {
 			return res, err
 		}
 	}
@@ -191,7 +192,8 @@ func (c *rowsChange) wholeRange() bool {
 	return c.op == OpDeleteIgnore && len(c.o.read.where) == 0 && !store.Expires(c.t.tab)
 }
 
-// deleteRange deletes the rows in one write batch, without a list of them.
+// deleteRange deletes the rows in one write batch, without a list of them. If it returns ErrByRow, it has
+// changed nothing.
 func (c *rowsChange) deleteRange(ctx context.Context) (BulkResult, error) {
 	s := c.t.store
 	if c.p = c.b.opsOf(c.t); c.p == nil {
@@ -213,7 +215,7 @@ func (c *rowsChange) deleteRange(ctx context.Context) (BulkResult, error) {
 	if err != nil {
 		return c.res, err
 	}
-	rows, err := w.DeleteRange(lower, upper)
+	rows, err := w.DeleteRange(lower, upper, s.batchLimit())
 	if err == nil && rows > 0 {
 		err = c.o.exceeded(rows - 1)
 	}

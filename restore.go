@@ -47,7 +47,7 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 		return BulkResult{}, err
 	}
 	if c.wholeRange() {
-		if res, err := c.deleteRange(ctx); err != tablet.ErrExpiring {
+		if res, err := c.deleteRange(ctx); err != tablet.ErrByRow {
 			return res, err
 		}
 	}

@@ -1,8 +1,7 @@
 package delta
 
 import (
-	"cmp"
-	"slices"
+	"github.com/google/btree"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/arena"
@@ -21,45 +20,57 @@ type deathRun struct {
 	link  arena.Ref // a delete, the first change of the row
 }
 
-const deathRunBytes = 16
+const deathRunBytes = 32 // in nodes of a tree that are half full to full
 
 func (r deathRun) end() uint64 { return uint64(r.first) + uint64(r.rows) }
 
-// deathRuns are disjoint, in the order of their rows.
-type deathRuns []deathRun
+// deathRuns are disjoint runs, in a tree; nil for none.
+type deathRuns struct{ tree *btree.BTreeG[deathRun] }
 
-// from returns the runs with rows at or after row.
-func (rs deathRuns) from(row uint64) deathRuns {
-	i, _ := slices.BinarySearchFunc(rs, row, func(r deathRun, row uint64) int {
-		if r.end() <= row {
-			return -1
+func (rs *deathRuns) add(r deathRun) {
+	if rs.tree == nil {
+		rs.tree = btree.NewG(memTreeDegree, func(a, b deathRun) bool { return a.first < b.first })
+	}
+	rs.tree.ReplaceOrInsert(r)
+}
+
+// from calls visit for the runs with rows at or after row, in their order, until it returns false.
+func (rs *deathRuns) from(row uint64, visit func(deathRun) bool) {
+	if rs.tree == nil || row > maxRow {
+		return
+	}
+	begin := deathRun{first: batch.Ordinal(row)}
+	rs.tree.DescendLessOrEqual(begin, func(r deathRun) bool {
+		if r.end() > row {
+			begin = r
 		}
-		return 1
+		return false
 	})
-	return rs[i:]
+	rs.tree.AscendGreaterOrEqual(begin, visit)
 }
 
 // link returns the link of a row, 0 if it is in no run.
-func (rs deathRuns) link(row batch.Ordinal) arena.Ref {
-	if rs = rs.from(uint64(row)); len(rs) > 0 && rs[0].first <= row {
-		return rs[0].link
-	}
-	return 0
+func (rs *deathRuns) link(row batch.Ordinal) (link arena.Ref) {
+	rs.from(uint64(row), func(r deathRun) bool {
+		if r.first <= row {
+			link = r.link
+		}
+		return false
+	})
+	return link
 }
 
-// each calls visit for the rows of the runs in [from, to) until it returns false.
-func (rs deathRuns) each(from, to uint64, visit func(memRow) bool) bool {
-	for _, r := range rs.from(from) {
-		for row := max(from, uint64(r.first)); row < min(to, r.end()); row++ {
-			if !visit(memRow{batch.Ordinal(row), r.link}) {
-				return false
-			}
+// each calls visit for the rows of the runs in [from, to) until it returns false, and reports whether it
+// never did.
+func (rs *deathRuns) each(from, to uint64, visit func(memRow) bool) bool {
+	more := true
+	rs.from(from, func(r deathRun) bool {
+		for row := max(from, uint64(r.first)); more && row < min(to, r.end()); row++ {
+			more = visit(memRow{batch.Ordinal(row), r.link})
 		}
-		if r.end() >= to {
-			break
-		}
-	}
-	return true
+		return more && r.end() < to
+	})
+	return more
 }
 
 // DeleteRun deletes the rows [first, first+n) that are not deleted in the store, all at ts, and returns
@@ -80,15 +91,16 @@ func (m *MemStore) DeleteRun(first batch.Ordinal, n uint32, ts mvcc.Timestamp, l
 	link := m.addLink(0, ts, deleteList)
 	var runs []deathRun
 	add := func(from, to uint64) {
-		for _, r := range m.runs.from(from) {
+		m.runs.from(from, func(r deathRun) bool {
 			if uint64(r.first) >= to {
-				break
+				return false
 			}
 			if before := uint64(r.first); from < before {
 				runs = append(runs, deathRun{batch.Ordinal(from), uint32(before - from), link})
 			}
 			from = r.end()
-		}
+			return true
+		})
 		if from < to {
 			runs = append(runs, deathRun{batch.Ordinal(from), uint32(to - from), link})
 		}
@@ -103,13 +115,10 @@ func (m *MemStore) DeleteRun(first batch.Ordinal, n uint32, ts mvcc.Timestamp, l
 	add(at, end)
 	rows := int64(0)
 	for _, r := range runs {
+		m.runs.add(r)
 		rows += int64(r.rows)
 	}
-	if len(runs) > 0 {
-		m.runs = append(m.runs, runs...)
-		slices.SortFunc(m.runs, func(a, b deathRun) int { return cmp.Compare(a.first, b.first) })
-		m.report(int64(len(runs)) * deathRunBytes)
-	}
+	m.report(int64(len(runs)) * deathRunBytes)
 	m.runRows, m.stats.Deletes, m.count = m.runRows+rows, m.stats.Deletes+rows, m.count+int(rows)
 	if deleted += rows; deleted == 0 {
 		return 0

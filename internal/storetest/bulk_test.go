@@ -171,6 +171,29 @@ func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
 	must.Fail(t, must.Err(table.RestoreTo(ctx, at)), oribi.ErrBatchTooLarge, "restore")
 }
 
+// Rows among as many deleted ones are deleted one by one, since a list of their runs would take too much
+// memory.
+func TestScatteredRowsAreDeletedOneByOne(t *testing.T) {
+	ctx := context.Background()
+	const rows = 180_000
+	store, table := bulkStore(t, 16<<20) // write batches are at most 4 MiB
+	putNumbers(t, store, table, rows, func(k int) int { return k % 2 })
+	must.Do(t, table.Flush(ctx))
+	res := must.Get(table.DeleteWhere(ctx, oribi.Where(oribi.Eq("v", 1)), oribi.InPieces(), oribi.NoSync))(t)
+	must.Equal(t, res.Rows, rows/2)
+	must.Do(t, table.Flush(ctx))
+	at := store.Visible()
+	must.Fail(t, must.Err(table.DeleteRange(ctx, nil, nil)), oribi.ErrBatchTooLarge)
+	must.Fail(t, must.Err(table.Truncate(ctx)), oribi.ErrBatchTooLarge)
+	must.Equal(t, store.Visible(), at, "a call that was too large has changed something")
+	res = must.Get(table.DeleteRange(ctx, nil, rows/2, oribi.NoSync))(t)
+	must.Equal(t, res.Rows, rows/4, "rows of a part that fits")
+	res = must.Get(table.DeleteRange(ctx, nil, nil, oribi.InPieces(), oribi.NoSync))(t)
+	must.Equal(t, res.Rows, rows/4, "rows")
+	must.Equal(t, must.Get(table.Count(ctx))(t), 0, "rows left")
+	must.Equal(t, must.Get(table.Count(ctx, oribi.AsOf(at)))(t), rows/2, "rows before")
+}
+
 // A key column of type string may be empty, and so may be the encoded key.
 func TestBulkCallsInPiecesChangeTheRowOfAnEmptyKey(t *testing.T) {
 	ctx := context.Background()

@@ -13,9 +13,10 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// ErrExpiring is the error of a delete of a range in a table whose rows expire: whether a row exists
-// depends on its cells, so each must be read.
-var ErrExpiring = errors.New("rows of the table expire")
+// ErrByRow is the error of a delete of a range that must be done row by row: rows of the table expire, so
+// whether one exists depends on its cells; or they are among so many deleted ones that a list of their
+// runs takes more memory than the caller allows.
+var ErrByRow = errors.New("the rows of the range must be deleted one by one")
 
 // deletedRange is a range of keys whose rows a write batch deletes. The batch, its record in the log,
 // and the stores have no list of the rows, except for a link for each row that memory has changes of:
@@ -36,13 +37,17 @@ type setRun struct {
 	n     uint32
 }
 
+// runBytes is about how much memory a run takes, here and in a delta mem store.
+const runBytes = 48
+
 // DeleteRange adds the delete of all rows with encoded keys in [lower, upper) to a write batch that
 // PrepareAll has begun, and returns their number; a nil bound is open. It comes before the operations of
-// Resolve, which must not have been called. The bounds belong to w until Release. Errors: ErrExpiring;
+// Resolve, which must not have been called. It takes up to limit bytes of memory, besides the links of the
+// rows that the MemRowSets have changes of. The bounds belong to w until Release. Errors: ErrByRow;
 // errors of reading files. After an error the caller still calls Release.
-func (w *Write) DeleteRange(lower, upper []byte) (rows int64, err error) {
+func (w *Write) DeleteRange(lower, upper []byte, limit int64) (rows int64, err error) {
 	if _, expires := w.state.schema.Expiry.Current(); expires {
-		return 0, ErrExpiring
+		return 0, ErrByRow
 	}
 	r := deletedRange{lower: lower, upper: upper}
 	for _, m := range w.state.mems {
@@ -50,12 +55,18 @@ func (w *Write) DeleteRange(lower, upper []byte) (rows int64, err error) {
 	}
 	r.rows = r.mem
 	for _, d := range w.state.tree.Range(nil, lower, upper) {
+		full := false
 		err := d.LiveRuns(lower, upper, func(first batch.Ordinal, n uint32) {
-			r.runs = append(r.runs, setRun{d, first, n})
-			r.rows += int64(n)
+			if full = full || int64(len(r.runs)) >= limit/runBytes; !full {
+				r.runs = append(r.runs, setRun{d, first, n})
+				r.rows += int64(n)
+			}
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			return 0, fmt.Errorf("table %q: %w", w.t.Name(), err)
+		case full:
+			return 0, ErrByRow
 		}
 	}
 	if r.rows > 0 {
