@@ -107,9 +107,13 @@ type tableOps struct {
 	stateBytes int64             // of states
 
 	// Of a transaction.
-	garbage int           // bytes of buf that no operation uses, at least
-	gaps    keyindex.Gaps // where it sees no rows
+	garbage int             // bytes of buf that no operation uses, at least
+	gaps    keyindex.Gaps   // where it sees no rows
+	deleted keyindex.Ranges // before ops
 }
+
+// writes reports whether there are operations, or deletes of ranges.
+func (p *tableOps) writes() bool { return len(p.ops)+len(p.deleted) > 0 }
 
 // rowState is a row after some operations on it. Rows with fewer operations than keptAfter have none.
 type rowState struct {
@@ -150,6 +154,7 @@ func (b *Batch) Reset() {
 		clear(p.ops)
 		p.schema, p.ops, p.buf = nil, p.ops[:0], p.buf[:0]
 		p.index, p.states, p.stateBytes, p.garbage, p.gaps = nil, nil, 0, 0, keyindex.Gaps{}
+		p.deleted = nil
 	}
 	if len(b.tables) > 8 {
 		b.tables = nil

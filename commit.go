@@ -184,7 +184,7 @@ func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (m
 		return 0, s.refusal(ctx, err, seen)
 	}
 	for _, p := range b.tables {
-		if len(p.ops) > 0 && s.core.Exclusive.Held(b.hold, p.table.tab.Number) {
+		if p.writes() && s.core.Exclusive.Held(b.hold, p.table.tab.Number) {
 			for _, w := range writes {
 				w.Release()
 			}
@@ -268,10 +268,10 @@ func prepareAll(b *Batch, partial bool) (_ []*tablet.Write, err error) {
 	}()
 	var first error
 	for _, p := range tables {
-		if len(p.ops) == 0 {
+		if !p.writes() {
 			continue
 		}
-		w, err := p.table.tab.Prepare(p.ops, p.schema, partial, b.asOf)
+		w, err := p.prepare(b, partial)
 		if err != nil {
 			first = earlier(first, err)
 			continue
@@ -280,6 +280,46 @@ func prepareAll(b *Batch, partial bool) (_ []*tablet.Write, err error) {
 	}
 	done = true
 	return writes, first
+}
+
+// prepare resolves the operations of a write batch on a table, and finds the rows of the ranges that it
+// deletes, which come first.
+func (p *tableOps) prepare(b *Batch, partial bool) (*tablet.Write, error) {
+	if len(p.deleted) == 0 {
+		return p.table.tab.Prepare(p.ops, p.schema, partial, b.asOf)
+	}
+	w, err := p.table.tab.PrepareAll()
+	if err != nil {
+		return nil, err
+	}
+	done := false
+	defer func() {
+		if !done {
+			w.Release()
+		}
+	}()
+	w.AsOf = b.asOf
+	for _, r := range p.deleted {
+		if _, err := w.DeleteRange(r.Lower, r.Upper, b.store.batchLimit()); err != nil {
+			return nil, p.rangeError(err)
+		}
+	}
+	if err := w.Resolve(p.ops, p.schema); err != nil {
+		return nil, err
+	}
+	done = true
+	return w, nil
+}
+
+// rangeError returns the error of a transaction that cannot delete a range.
+func (p *tableOps) rangeError(err error) error {
+	switch {
+	case !errors.Is(err, tablet.ErrByRow):
+		return err
+	case store.Expires(p.table.tab):
+		return fmt.Errorf("table %q: rows expire since the transaction has deleted a range: %w", p.table.tab.Name(), errTxConflict)
+	}
+	return fmt.Errorf("table %q: %w: %w", p.table.tab.Name(), err, fault.ErrBatchTooLarge)
 }
 
 // earlier returns the error that concerns the earlier row of the batch.

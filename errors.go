@@ -2,6 +2,7 @@ package oribi
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -51,3 +52,6 @@ type RowError = change.RowError
 
 // callErr returns err as the error of a public call, see fault.Call.
 func callErr(place string, err error) error { return fault.Call(place, err) }
+
+// errTxConflict is the cause of an ErrConflict of a transaction.
+var errTxConflict = fmt.Errorf("changed by another writer since the transaction began: %w", fault.ErrConflict)

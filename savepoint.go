@@ -26,7 +26,7 @@ func (tx *Tx) Savepoint() (*Savepoint, error) {
 	}
 	sp := &Savepoint{tx: tx, n: tx.batch.n, bytes: tx.batch.bytes, undo: len(tx.undo)}
 	for _, p := range tx.batch.tables {
-		sp.tables = append(sp.tables, savedTable{p, len(p.ops)})
+		sp.tables = append(sp.tables, savedTable{p, len(p.ops), p.deleted})
 	}
 	tx.saved = append(tx.saved, sp)
 	tx.savedBytes += savepointBytes
@@ -52,13 +52,14 @@ func (tx *Tx) RollbackTo(sp *Savepoint) error {
 	clear(tx.undo[sp.undo:])
 	tx.undo = tx.undo[:sp.undo]
 	for _, p := range tx.batch.tables {
-		n := 0
+		at := savedTable{}
 		for _, t := range sp.tables {
 			if t.ops == p {
-				n = t.n
+				at = t
 			}
 		}
-		p.truncate(n)
+		p.truncate(at.n)
+		p.deleted = at.deleted
 		p.gaps = keyindex.Gaps{}
 	}
 	tx.batch.n, tx.batch.bytes = sp.n, sp.bytes

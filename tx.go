@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/exclusive"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyindex"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/txmemory"
 	"github.com/oribi-db/oribi/mvcc"
@@ -265,12 +266,15 @@ func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []
 // wrote reports whether the transaction has written the row with an encoded key.
 func (tx *Tx) wrote(t *Table, key []byte) bool {
 	p := tx.batch.ops(t)
-	return p != nil && p.find(key) >= 0
+	return p != nil && (p.find(key) >= 0 || p.deleted.Contain(key))
 }
 
 // row returns all cells of a row with the transaction's own writes applied; nil if there is no row.
 // The caller adds when that row expires, if it uses it.
 func (tx *Tx) row(t *Table, v *view, key []byte) ([][]byte, error) {
+	if p := tx.batch.ops(t); p != nil && p.deleted.Contain(key) {
+		return tx.batch.after(t, v, key, nil)
+	}
 	cells, ok, err := v.Get(key, v.All, nil)
 	if err != nil {
 		return nil, fmt.Errorf("oribi: %w", err)
@@ -496,10 +500,11 @@ type Savepoint struct {
 	replaced map[replaced]bool
 }
 
-// savedTable is the number of operations on a table.
+// savedTable is the number of operations on a table, and the ranges that were deleted.
 type savedTable struct {
-	ops *tableOps
-	n   int
+	ops     *tableOps
+	n       int
+	deleted keyindex.Ranges
 }
 
 // replaced is an operation that was replaced since the savepoint.

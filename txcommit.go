@@ -17,8 +17,6 @@ import (
 )
 
 var (
-	// errTxConflict is the cause of an ErrConflict of a transaction.
-	errTxConflict = fmt.Errorf("changed by another writer since the transaction began: %w", fault.ErrConflict)
 	// errTxExpired is the cause if a row that it has read has expired.
 	errTxExpired = fmt.Errorf("a row that was read has expired since: %w", errTxConflict)
 	// errRecheck ends an attempt to commit: there are changes that have to be looked at.

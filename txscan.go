@@ -41,6 +41,9 @@ func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p != nil && len(p.deleted) > 0 {
+		it = rowunion.Without(it, p.deleted)
+	}
 	tracked := &trackedScan{tx: tx, descending: o.Descending, left: sc.o.limit,
 		reads: tx.reads.AddRange(t.tab.Number, lower, upper)}
 	if own != nil {

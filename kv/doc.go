@@ -40,7 +40,7 @@
 //	c.Delete                          txn.Delete                TxBucket.Delete, also during a Scan
 //	b.NextSequence                    GetSequence               the last key, read in the transaction: see the example Queue
 //	b.Stats().KeyN                    –                         Bucket.Count
-//	–                                 db.DropPrefix             Bucket.DeletePrefix, DeleteRange
+//	–                                 db.DropPrefix             Bucket.DeletePrefix, DeleteRange; TxBucket.DeleteRange
 //	–                                 PrefetchValues = false    Keys
 //	–                                 db.NewWriteBatch          DB.NewBatch
 //	–                                 db.NewStreamWriter        Bucket.Load

@@ -537,6 +537,24 @@ func TestRangesAreDeletedAsInAMap(t *testing.T) {
 	}
 }
 
+func TestRangesAreDeletedInTransactions(t *testing.T) {
+	db := openMem(t, oribi.Options{})
+	b := bucket(t, db, "b")
+	put(t, b, "a", "1", "b", "2", "c", "3")
+	must.Do(t, db.Update(ctx, func(tx *kv.Tx) error {
+		in := tx.Bucket("b")
+		must.Do(t, in.DeleteRange([]byte("b"), nil))
+		must.Do(t, in.Put([]byte("d"), []byte("4")))
+		equal(t, "pairs in the transaction", texts(t, in.Scan()), "[a=1 d=4]")
+		return nil
+	}))
+	equal(t, "pairs", texts(t, b.Scan(ctx)), "[a=1 d=4]")
+	must.Do(t, db.View(ctx, func(tx *kv.Tx) error {
+		wantError(t, "in a view", tx.Bucket("b").DeleteRange(nil, nil), kv.ErrTxNotWritable)
+		return nil
+	}))
+}
+
 func TestManyBucketsAreMadeAndDeletedTogether(t *testing.T) {
 	db := openMem(t, oribi.Options{})
 	made := must.Get(db.CreateBuckets([]string{"c", "a", "b"}))(t)

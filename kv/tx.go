@@ -203,6 +203,15 @@ func (b TxBucket) Delete(key []byte) error {
 	return b.write(oribi.OpDeleteIgnore, [][]byte{notNil(key), nil, nil})
 }
 
+// DeleteRange removes the keys that are not below from and below to, as oribi.Tx.DeleteRange does; nil is
+// no bound. Errors: the errors of that.
+func (b TxBucket) DeleteRange(from, to []byte) error {
+	if err := b.writable(); err != nil {
+		return err
+	}
+	return b.tx.rows.DeleteRange(b.t, bound(from), bound(to))
+}
+
 func (b TxBucket) write(op oribi.Op, cells [][]byte) error {
 	if err := b.writable(); err != nil {
 		return err

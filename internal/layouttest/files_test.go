@@ -40,7 +40,7 @@ var fileFloors = map[string][]string{
 		"commit count cursor history",
 		"aggregate bulk subscription tx typed",
 		"cursorof purge savepoint subscribewindow txscan",
-		"alter extract ingest txcommit txtyped",
+		"alter extract ingest txcommit txrange txtyped",
 		"expiry settype",
 		"properties restore",
 		"subscriberows",
@@ -69,7 +69,7 @@ var fileFloors = map[string][]string{
 		"product",
 	},
 	"internal/rowunion": {
-		"join mem ownwrites",
+		"join mem ownwrites without",
 		"order",
 		"union",
 		"history",

@@ -1,0 +1,56 @@
+package keyindex
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Range is the keys in [Lower, Upper). A nil Upper is above all keys.
+type Range struct{ Lower, Upper []byte }
+
+// Ranges are disjoint ranges of keys in their order. They are immutable.
+type Ranges []Range
+
+// With returns rs with the keys of [lower, upper), of which it makes copies. It takes time in proportion
+// to rs.
+func (rs Ranges) With(lower, upper []byte) Ranges {
+	if !below(lower, upper) {
+		return rs
+	}
+	added := Range{append([]byte{}, lower...), bytes.Clone(upper)}
+	from, _ := slices.BinarySearchFunc(rs, lower, func(r Range, lower []byte) int { // the first that ends at lower or after it
+		if r.Upper != nil && bytes.Compare(r.Upper, lower) < 0 {
+			return -1
+		}
+		return 1
+	})
+	end := from
+	for ; end < len(rs) && (upper == nil || bytes.Compare(rs[end].Lower, upper) <= 0); end++ {
+		if bytes.Compare(rs[end].Lower, added.Lower) < 0 {
+			added.Lower = rs[end].Lower
+		}
+		if added.Upper != nil && (rs[end].Upper == nil || bytes.Compare(rs[end].Upper, added.Upper) > 0) {
+			added.Upper = rs[end].Upper
+		}
+	}
+	return slices.Concat(rs[:from], Ranges{added}, rs[end:])
+}
+
+// Contain reports whether a key is in one of the ranges.
+func (rs Ranges) Contain(key []byte) bool {
+	i, _ := slices.BinarySearchFunc(rs, key, func(r Range, key []byte) int {
+		if !below(key, r.Upper) {
+			return -1
+		}
+		return 1
+	})
+	return i < len(rs) && bytes.Compare(rs[i].Lower, key) <= 0
+}
+
+// Bytes returns about how much memory the ranges take.
+func (rs Ranges) Bytes() (n int64) {
+	for _, r := range rs {
+		n += int64(len(r.Lower)+len(r.Upper)) + 48
+	}
+	return n
+}
