@@ -42,12 +42,16 @@ const runBytes = 48
 
 // DeleteRange adds the delete of all rows with encoded keys in [lower, upper) to a write batch that
 // PrepareAll has begun, and returns their number; a nil bound is open. It comes before the operations of
-// Resolve, which must not have been called. It takes up to limit bytes of memory, besides the links of the
-// rows that the MemRowSets have changes of. The bounds belong to w until Release. Errors: ErrByRow;
+// Resolve, which must not have been called. All ranges take up to limit bytes of memory, besides the links
+// of the rows that the MemRowSets have changes of. The bounds belong to w until Release. Errors: ErrByRow;
 // errors of reading files. After an error the caller still calls Release.
 func (w *Write) DeleteRange(lower, upper []byte, limit int64) (rows int64, err error) {
 	if _, expires := w.state.schema.Expiry.Current(); expires {
 		return 0, ErrByRow
+	}
+	before := 0 // runs of other ranges
+	for i := range w.ranges {
+		before += len(w.ranges[i].runs)
 	}
 	r := deletedRange{lower: lower, upper: upper}
 	for _, m := range w.state.mems {
@@ -57,7 +61,7 @@ func (w *Write) DeleteRange(lower, upper []byte, limit int64) (rows int64, err e
 	for _, d := range w.state.tree.Range(nil, lower, upper) {
 		full := false
 		err := d.LiveRuns(lower, upper, func(first batch.Ordinal, n uint32) {
-			if full = full || int64(len(r.runs)) >= limit/runBytes; !full {
+			if full = full || int64(before+len(r.runs)) >= limit/runBytes; !full {
 				r.runs = append(r.runs, setRun{d, first, n})
 				r.rows += int64(n)
 			}
