@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -16,6 +17,7 @@ func TestShortRangesAllocateLittle(t *testing.T) {
 	if invariant.Race {
 		t.Skip("the race detector drops values of pools")
 	}
+	history.Usual()
 	const rows, length = 2000, 20
 	store := must.Get(oribi.Open("/short", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()
