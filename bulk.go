@@ -107,8 +107,8 @@ func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (B
 //
 // Without Where, and unless rows of the table expire, it does not make a list of the rows: one write
 // batch deletes any number of them, in a time that hardly grows with their number, also with InPieces.
-// (It does make one if millions of them are scattered among as many deleted ones.)
-// Then it misses no row: one that another writer commits during the call either is deleted too or has
+// Rows that are scattered among many deleted ones are the exception: if a list of their runs does not fit
+// a write batch, they are deleted as with Where. Otherwise it misses no row: one that another writer commits during the call either is deleted too or has
 // a later timestamp. Other writers of the table wait during the commit.
 func (t *Table) DeleteWhere(ctx context.Context, opts ...BulkOption) (BulkResult, error) {
 	res, err := t.changeWhere(ctx, OpDeleteIgnore, nil, opts)

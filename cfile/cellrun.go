@@ -136,7 +136,8 @@ func (u *CellRun) find(p BlockPointer) int {
 	return -1
 }
 
-// visit calls visit with the last cell of cblock k whose key is at or before key, if there is one.
+// visit calls visit with the last cell of cblock k whose key is at or before key; it does
+// not if all keys are after it.
 func (u *CellRun) visit(k int, key []byte, visit func(row batch.Ordinal, at, value []byte) error) error {
 	from := 0
 	if k > 0 {

@@ -97,7 +97,7 @@ func (it *Iterator) pagesTo() *nearPages {
 	return &it.stored.near
 }
 
-// seek calls visit with the page of a key, if there is one.
+// seek calls visit with the page of a key; it does not if the key comes before all pages.
 func (p *nearPages) seek(f *rowFile, key []byte, visit func(number batch.Ordinal, at, value []byte) error) error {
 	p.s.use(f)
 	if p.rows == 0 {

@@ -9,11 +9,8 @@ import (
 // first row of a table does not pass over the rows that it has deleted before. Only mostGaps ranges
 // are remembered. The zero value has none.
 type Gaps struct {
-	list []gap // the newest last
+	list []Range // the newest last
 }
-
-// gap is a range of keys, [lower, upper). A nil upper is above all keys.
-type gap struct{ lower, upper []byte }
 
 const mostGaps = 16
 
@@ -25,24 +22,24 @@ func (g *Gaps) Add(lower, upper []byte) {
 	if !below(lower, upper) {
 		return
 	}
-	added := gap{append([]byte{}, lower...), bytes.Clone(upper)}
-	g.list = slices.DeleteFunc(g.list, func(o gap) bool {
-		if added.upper != nil && bytes.Compare(o.lower, added.upper) > 0 ||
-			o.upper != nil && bytes.Compare(added.lower, o.upper) > 0 {
+	added := Range{append([]byte{}, lower...), bytes.Clone(upper)}
+	g.list = slices.DeleteFunc(g.list, func(o Range) bool {
+		if added.Upper != nil && bytes.Compare(o.Lower, added.Upper) > 0 ||
+			o.Upper != nil && bytes.Compare(added.Lower, o.Upper) > 0 {
 			return false
 		}
-		if bytes.Compare(o.lower, added.lower) < 0 {
-			added.lower = o.lower
+		if bytes.Compare(o.Lower, added.Lower) < 0 {
+			added.Lower = o.Lower
 		}
-		if added.upper != nil && (o.upper == nil || bytes.Compare(o.upper, added.upper) > 0) {
-			added.upper = o.upper
+		if added.Upper != nil && (o.Upper == nil || bytes.Compare(o.Upper, added.Upper) > 0) {
+			added.Upper = o.Upper
 		}
 		return true
 	})
 	g.add(added)
 }
 
-func (g *Gaps) add(o gap) {
+func (g *Gaps) add(o Range) {
 	if len(g.list) == mostGaps {
 		g.list = slices.Delete(g.list, 0, 1)
 	}
@@ -52,15 +49,15 @@ func (g *Gaps) add(o gap) {
 // Fill records that there may be a row with a key.
 func (g *Gaps) Fill(key []byte) {
 	for i, o := range g.list {
-		if bytes.Compare(o.lower, key) > 0 || !below(key, o.upper) {
+		if bytes.Compare(o.Lower, key) > 0 || !below(key, o.Upper) {
 			continue
 		}
 		g.list = slices.Delete(g.list, i, i+1)
-		if bytes.Compare(o.lower, key) < 0 {
-			g.add(gap{o.lower, bytes.Clone(key)})
+		if bytes.Compare(o.Lower, key) < 0 {
+			g.add(Range{o.Lower, bytes.Clone(key)})
 		}
-		if next := append(bytes.Clone(key), 0); below(next, o.upper) {
-			g.add(gap{next, o.upper})
+		if next := append(bytes.Clone(key), 0); below(next, o.Upper) {
+			g.add(Range{next, o.Upper})
 		}
 		return
 	}
@@ -71,10 +68,10 @@ func (g *Gaps) Fill(key []byte) {
 func (g *Gaps) Narrow(lower, upper []byte, descending bool) (_, _ []byte) {
 	for _, o := range g.list { // of two gaps, none begins where the other ends, unless a row was added
 		switch {
-		case descending && below(o.lower, upper) && (o.upper == nil || !above(upper, o.upper)):
-			upper = o.lower
-		case !descending && bytes.Compare(o.lower, lower) <= 0 && below(lower, o.upper):
-			if lower = o.upper; lower == nil {
+		case descending && below(o.Lower, upper) && (o.Upper == nil || !above(upper, o.Upper)):
+			upper = o.Lower
+		case !descending && bytes.Compare(o.Lower, lower) <= 0 && below(lower, o.Upper):
+			if lower = o.Upper; lower == nil {
 				return []byte{}, []byte{}
 			}
 		}

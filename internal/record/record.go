@@ -231,7 +231,9 @@ func split(payload []byte) (h Head, end int, err error) {
 // Decode reads a record and calls fn for its operations in order, up to the first error of fn. Key
 // and body alias payload. Bodies are not checked: the caller passes an insert's to
 // change.RowFormat.Check, likewise a replacement's, and an update's to change.List.Check, with the
-// schema of the given version. The bounds of a range are any bytes, and may be in any order. Errors: ErrCorrupt, ErrUnsupported, the errors of fn.
+// schema of the given version. The bounds of a range are any bytes, and may be in any order.
+//
+// Errors: ErrCorrupt, ErrUnsupported, the errors of fn.
 func Decode(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
 	h, end, err := split(payload)
 	if err != nil {
