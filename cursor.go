@@ -12,7 +12,8 @@ import (
 )
 
 // Cursor moves among the rows of a table in key order, in both directions. All moves see the state
-// of the first one. Not safe for concurrent use.
+// of the first one; those of a cursor of a transaction see what the transaction sees, see Tx.Cursor.
+// Not safe for concurrent use.
 //
 // A cursor is on a row, before the first row, or after the last one. At the beginning it is before
 // the first row. Each move returns true if the cursor is on a row afterwards. If it returns false,
@@ -38,7 +39,10 @@ type Cursor struct {
 	all     []int           // their indexes
 	keys    []int           // the key columns, by index in the request
 
-	at    position
+	tx  cursorTx // of a cursor of a transaction; else nil
+	run cursorRun
+
+	at    position      // among the rows of the state, also in a transaction
 	on    direction     // the side with the current row
 	row   int           // in its batch
 	sides [2]cursorSide // by direction
@@ -47,6 +51,35 @@ type Cursor struct {
 	key   []byte // of the last Seek; never nil
 	last  []byte // of the last call of keyAt; never nil
 	err   error
+}
+
+// cursorTx is a transaction as a cursor of it needs it: it merges the rows on which the cursor moves
+// with those that the transaction has written.
+type cursorTx interface {
+	// begin begins a move. It sets the state that the cursor reads, if that is another one than before.
+	begin() error
+	// seek moves to the first row in direction d from a key on, as Cursor.seek does.
+	seek(d direction, key []byte) bool
+	// step moves to the next row in direction d.
+	step(d direction) bool
+	// row reports whether the cursor is on a row, and returns all cells of it if the transaction has
+	// written it.
+	row() (cells [][]byte, ok bool)
+	// reset makes the position one before the first row.
+	reset()
+	// catchUp makes what the transaction has read include the current row.
+	catchUp()
+	// close is called when the cursor is closed.
+	close()
+}
+
+// cursorRun is rows along which a cursor of a transaction moves without a look at what was written.
+type cursorRun struct {
+	dir    direction
+	last   int  // of the rows of the batch of side dir, on which the cursor is; below 0: there is no run
+	writes *int // of the transaction: it has not written as long as
+	at     int  // it is this
+	ahead  bool // the cursor has moved since the last call of cursorTx.catchUp
 }
 
 // direction is one in which a cursor reads.
@@ -90,47 +123,33 @@ func (t *Table) Cursor(ctx context.Context, opts ...CursorOption) *Cursor {
 }
 
 // First moves to the first row.
-func (c *Cursor) First() bool { return c.ready() && c.jump(forward, nil) }
+func (c *Cursor) First() bool { return c.ready() && c.move(forward, nil) }
 
 // Last moves to the last row.
-func (c *Cursor) Last() bool { return c.ready() && c.jump(backward, nil) }
+func (c *Cursor) Last() bool { return c.ready() && c.move(backward, nil) }
 
 // Seek moves to the first row whose key is not below key: the values of the key columns or of the
 // first ones, or a single Key. If there is none, the cursor is after the last row.
 // Errors: ErrRow for a key that does not fit.
 func (c *Cursor) Seek(key ...any) bool {
-	if !c.encode(key) {
-		return false
-	}
-	if i, ok := c.find(); ok {
-		return c.enter(forward, i)
-	}
-	return c.jump(forward, c.key)
+	return c.encode(key) && c.move(forward, c.key)
 }
 
 // SeekBefore moves to the last row whose key is below key, which is given as in Seek. If there is
 // none, the cursor is before the first row.
 func (c *Cursor) SeekBefore(key ...any) bool {
-	if !c.encode(key) {
-		return false
-	}
-	if i, ok := c.find(); ok {
-		if i = c.sides[forward].b.Selection.Prev(i - 1); i >= 0 {
-			return c.enter(forward, i)
-		}
-	}
-	return c.jump(backward, c.key)
+	return c.encode(key) && c.move(backward, c.key)
 }
 
 // Next moves to the next row: from before the first row to the first one.
-func (c *Cursor) Next() bool { return c.step(forward) }
+func (c *Cursor) Next() bool { return c.next(forward) }
 
 // Prev moves to the previous row: from after the last row to the last one.
-func (c *Cursor) Prev() bool { return c.step(backward) }
+func (c *Cursor) Prev() bool { return c.next(backward) }
 
 // Row returns the current row, nil if the cursor is not on a row.
 func (c *Cursor) Row() Row {
-	if c.at != onRow {
+	if _, ok := c.current(); !ok {
 		return nil
 	}
 	for len(c.all) < len(c.columns) {
@@ -141,12 +160,13 @@ func (c *Cursor) Row() Row {
 
 // Key returns the key of the current row, nil if the cursor is not on a row.
 func (c *Cursor) Key() Key {
-	if c.at != onRow {
+	own, ok := c.current()
+	if !ok {
 		return nil
 	}
-	b, key := c.sides[c.on].b, make(Key, len(c.keys))
+	key := make(Key, len(c.keys))
 	for i, col := range c.keys {
-		key[i] = bind.Value(&c.view.Schema.Columns[i], b.Columns[col].Cell(c.row))
+		key[i] = bind.Value(&c.view.Schema.Columns[i], c.cell(own, col))
 	}
 	return key
 }
@@ -155,18 +175,40 @@ func (c *Cursor) Key() Key {
 // schema; nil if the cursor is not on a row. They are valid until the next move; byte strings may
 // be kept.
 func (c *Cursor) Cells() [][]byte {
-	if c.at != onRow {
+	own, ok := c.current()
+	if !ok {
 		return nil
 	}
 	if !c.valid {
-		b := c.sides[c.on].b
-		c.cells = c.cells[:0]
-		for i := range c.columns {
-			c.cells = append(c.cells, b.Columns[i].Cell(c.row))
+		c.cells, c.valid = c.cells[:0], true
+		if own == nil {
+			for _, v := range c.sides[c.on].b.Columns[:len(c.columns)] {
+				c.cells = append(c.cells, v.Cell(c.row))
+			}
+			return c.cells
 		}
-		c.valid = true
+		for i := range c.columns {
+			c.cells = append(c.cells, c.cell(own, i))
+		}
 	}
 	return c.cells
+}
+
+// current reports whether the cursor is on a row, and returns all cells of it if the transaction of
+// the cursor has written it.
+func (c *Cursor) current() (own [][]byte, ok bool) {
+	if c.tx != nil && !c.run.ahead {
+		return c.tx.row()
+	}
+	return nil, c.at == onRow
+}
+
+// cell returns the cell of the current row in a column of the request; own is as current returns it.
+func (c *Cursor) cell(own [][]byte, i int) []byte {
+	if own != nil {
+		return own[c.request.Columns[i]]
+	}
+	return c.sides[c.on].b.Columns[i].Cell(c.row)
 }
 
 // Err returns the error with which the cursor ended: one of the options, ErrRow, ErrCorrupt,
@@ -175,13 +217,34 @@ func (c *Cursor) Err() error { return c.err }
 
 // Close ends the cursor and returns the error of Err. It may be called twice.
 func (c *Cursor) Close() error {
+	c.release()
+	if c.tx != nil && !c.closed {
+		c.tx.close()
+	}
+	c.closed = true
+	return c.err
+}
+
+// release ends the reads of the cursor. The next move, if there is one, begins them again.
+func (c *Cursor) release() {
+	if c.tx != nil {
+		c.tx.catchUp()
+	}
 	c.drop(forward)
 	c.drop(backward)
-	if c.begun && !c.closed {
+	if c.begun {
 		c.view.Release()
 	}
-	c.closed, c.at = true, beforeFirst
-	return c.err
+	c.begun = false
+	c.reset()
+}
+
+// reset makes the position one before the first row.
+func (c *Cursor) reset() {
+	c.at = beforeFirst
+	if c.tx != nil {
+		c.tx.reset()
+	}
 }
 
 // fail ends the cursor with an error, unless err is nil.
@@ -190,7 +253,7 @@ func (c *Cursor) fail(err error) {
 		c.err = c.scan.errorf(err)
 	}
 	if c.err != nil {
-		c.at = beforeFirst
+		c.reset()
 	}
 }
 
@@ -199,14 +262,24 @@ func (c *Cursor) ready() bool {
 	if c.err != nil || c.closed {
 		return false
 	}
-	if !c.begun {
-		if c.err = c.begin(); c.err != nil {
+	if c.tx != nil {
+		if c.err = c.tx.begin(); c.err != nil {
+			c.reset()
 			return false
 		}
 	}
-	c.fail(c.scan.interrupted())
+	if !c.begun {
+		if c.err = c.begin(); c.err != nil {
+			c.reset()
+			return false
+		}
+	}
+	if err := c.scan.interrupted(); err != nil {
+		c.fail(err)
+		return false
+	}
 	c.valid = false
-	return c.err == nil
+	return true
 }
 
 // begin acquires the state of the table and resolves the options.
@@ -222,7 +295,7 @@ func (c *Cursor) begin() error {
 	}
 	c.view, c.begun = v, true
 	c.key, c.last = []byte{}, []byte{} // never nil, which is no bound: the key of "" has no bytes
-	c.columns = c.scan.o.columnsOf(v.TableSchema, o.Columns)
+	c.columns, c.keys = c.scan.o.columnsOf(v.TableSchema, o.Columns), c.keys[:0]
 	for i := range v.Schema.Keys {
 		at := slices.Index(o.Columns, i)
 		if at < 0 {
@@ -247,17 +320,57 @@ func (c *Cursor) encode(key []any) bool {
 	}
 	k, err := c.scan.t.appendKey(c.key[:0], c.view.TableSchema, one, true)
 	if err != nil {
-		c.err, c.at = err, beforeFirst
+		c.err = err
+		c.reset()
 		return false
 	}
 	c.key = k
 	return true
 }
 
+// move moves to the first row in direction d from a key on, as seek does.
+func (c *Cursor) move(d direction, key []byte) bool {
+	if c.tx != nil {
+		return c.tx.seek(d, key)
+	}
+	return c.seek(d, key)
+}
+
+// next moves to the next row in direction d.
+func (c *Cursor) next(d direction) bool {
+	if r := &c.run; c.tx != nil && r.last >= 0 && r.dir == d && *r.writes == r.at {
+		if i := c.sides[d].b.Selection.Next(c.row + 1); i >= 0 && i <= r.last {
+			c.row, c.valid, r.ahead = i, false, true
+			return true
+		}
+	}
+	switch {
+	case !c.ready():
+		return false
+	case c.tx != nil:
+		return c.tx.step(d)
+	}
+	return c.step(d)
+}
+
+// seek moves to the first row in direction d from a key on, inclusive forward and exclusive backward;
+// nil, unlike an empty key, is the end of the range.
+func (c *Cursor) seek(d direction, key []byte) bool {
+	if i, ok := c.find(key); ok {
+		if d == backward {
+			i = c.sides[forward].b.Selection.Prev(i - 1)
+		}
+		if i >= 0 {
+			return c.enter(forward, i)
+		}
+	}
+	return c.jump(d, key)
+}
+
 // step moves to the next row in direction d.
 func (c *Cursor) step(d direction) bool {
 	switch {
-	case !c.ready() || c.at == d.end():
+	case c.at == d.end():
 		return false
 	case c.at != onRow:
 		return c.jump(d, nil)
@@ -289,8 +402,7 @@ func (c *Cursor) enter(d direction, row int) bool {
 	return true
 }
 
-// jump moves to the first row in direction d from a key on, inclusive forward and exclusive
-// backward; nil, unlike an empty key, is the end of the range.
+// jump is seek without a look at the rows that were read.
 func (c *Cursor) jump(d direction, key []byte) bool {
 	c.drop(forward)
 	c.drop(backward)
@@ -352,20 +464,20 @@ func (c *Cursor) keyAt(d direction, row int) []byte {
 	return c.last
 }
 
-// find returns the first row of the forward side's batch that is not below c.key, if the key is
+// find returns the first row of the forward side's batch that is not below a key, if the key is
 // within the range of the batch's keys.
-func (c *Cursor) find() (row int, ok bool) {
+func (c *Cursor) find(key []byte) (row int, ok bool) {
 	b := c.sides[forward].b
-	if b == nil {
+	if b == nil || key == nil {
 		return 0, false
 	}
 	low, high := b.Selection.Next(0), b.Selection.Prev(b.Len-1)
-	if bytes.Compare(c.keyAt(forward, low), c.key) > 0 || bytes.Compare(c.keyAt(forward, high), c.key) < 0 {
+	if bytes.Compare(c.keyAt(forward, low), key) > 0 || bytes.Compare(c.keyAt(forward, high), key) < 0 {
 		return 0, false
 	}
 	for low < high { // the row is in [low, high]
 		mid := b.Selection.Prev((low + high) / 2)
-		if bytes.Compare(c.keyAt(forward, mid), c.key) < 0 {
+		if bytes.Compare(c.keyAt(forward, mid), key) < 0 {
 			low = b.Selection.Next(mid + 1)
 		} else {
 			high = mid

@@ -17,6 +17,10 @@ type CursorOf[T any] struct {
 // Cursor returns a cursor over the rows that the options select, with the columns of the struct, as
 // Table.Cursor does. The caller closes it.
 func (t *TableOf[T]) Cursor(ctx context.Context, opts ...CursorOption) *CursorOf[T] {
+	return newCursorOf(t, ctx, opts)
+}
+
+func newCursorOf[T any, O option](t *TableOf[T], ctx context.Context, opts []O) *CursorOf[T] {
 	c := &CursorOf[T]{t: t, c: &Cursor{scan: Scan{t: t.Table, ctx: ctx}}}
 	collectInto(&c.c.scan.o, opts)
 	c.c.scan.o.fit = t.fit(&c.bound, &c.c.scan.o)
@@ -66,7 +70,8 @@ func (c *CursorOf[T]) read(ok bool) bool {
 	}
 	if err := c.t.read(c.bound, &c.row, c.c.Cells()); err != nil {
 		c.row = none
-		c.c.err, c.c.at = err, beforeFirst
+		c.c.err = err
+		c.c.reset()
 		return false
 	}
 	return true

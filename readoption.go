@@ -62,6 +62,12 @@ type (
 		rows()
 	}
 
+	// TxCursorOption is an option of Tx.Cursor and TxOf.Cursor: each ColumnsOption and RangeOption.
+	TxCursorOption interface {
+		CursorOption
+		RowsOption
+	}
+
 	// CursorOption is an option of Cursor: each ReadOption, ColumnsOption, and RangeOption.
 	CursorOption interface {
 		option

@@ -35,7 +35,7 @@ func (tx *Tx) Savepoint() (*Savepoint, error) {
 
 // RollbackTo undoes all writes since a savepoint, which can be used again; later savepoints cannot.
 // What was read since then stays read: a change of it by another writer is a conflict. A running
-// scan may or may not see the writes that are undone. Errors: ErrSavepoint; ErrTxEnded.
+// scan may or may not see the writes that are undone; the next move of a cursor does not. Errors: ErrSavepoint; ErrTxEnded.
 func (tx *Tx) RollbackTo(sp *Savepoint) error {
 	if tx.ended {
 		return callErr("", ErrTxEnded)
@@ -63,6 +63,8 @@ func (tx *Tx) RollbackTo(sp *Savepoint) error {
 		p.gaps = keyindex.Gaps{}
 	}
 	tx.batch.n, tx.batch.bytes = sp.n, sp.bytes
+	tx.turns++
+	tx.writes++
 	tx.savedBytes -= savepointBytes * int64(len(tx.saved)-at-1)
 	clear(tx.saved[at+1:])
 	tx.saved, sp.replaced = tx.saved[:at+1], nil

@@ -63,6 +63,9 @@ type Tx struct {
 	checked    mvcc.Timestamp // nothing in reads has changed up to here
 	until      mvcc.Timestamp // as of here, or later, a row that was read is expired
 	scans      []*trackedScan // those that run over rows that expire
+	cursors    []*Cursor      // those that are open
+	turns      int            // how often writes were undone, or another state is read
+	writes     int            // counts the calls that write or undo writes
 	memory     *txmemory.Account
 	reserved   int64              // memory that is counted in the store's budget
 	recorded   bool               // the store records changes for the transaction
@@ -99,9 +102,9 @@ func (s *Store) begin(ctx context.Context, hold *exclusive.Hold) (*Tx, error) {
 	}
 	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), until: mvcc.Max, memory: s.core.Transactions.Open(), hold: hold}
 	tx.recorded = recorded
-	if tx.snapshot, err = s.Snapshot(ctx, KeepHistory()); err == nil && tx.snapshot.pin.TS < from {
+	if tx.snapshot, err = s.Snapshot(ctx); err == nil && tx.snapshot.pin.TS < from {
 		tx.snapshot.Close()
-		tx.snapshot, err = s.SnapshotAt(ctx, from, KeepHistory())
+		tx.snapshot, err = s.SnapshotAt(ctx, from)
 	}
 	if err != nil {
 		tx.end()
@@ -136,6 +139,10 @@ func (tx *Tx) Rollback() {
 
 func (tx *Tx) end() {
 	tx.ended = true
+	for _, c := range tx.cursors {
+		c.release()
+	}
+	tx.cursors = nil
 	if tx.snapshot != nil {
 		tx.snapshot.Close()
 	}
@@ -344,6 +351,7 @@ func (tx *Tx) add(t *Table, fill func()) error {
 		return err
 	}
 	tx.take(p, ops)
+	tx.writes++
 	return nil
 }
 

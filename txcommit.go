@@ -72,6 +72,9 @@ func (tx *Tx) Commit(opts ...CommitOption) (mvcc.Timestamp, error) {
 // before the commit: the rest, of write batches that come in between, is left to the commit.
 func (tx *Tx) validate() error {
 	s := tx.store
+	for _, c := range tx.cursors {
+		c.tx.catchUp()
+	}
 	if tx.until < mvcc.Max {
 		if now, err := s.core.Clock.Now(); err != nil || tx.until <= now {
 			return cmp.Or(err, errTxExpired)
@@ -256,7 +259,7 @@ func (tx *Tx) toNewest(t *Table) error {
 	if err := s.core.WaitLSN(tx.ctx, s.core.LastLSN()); err != nil {
 		return err
 	}
-	newest, err := s.Snapshot(tx.ctx, KeepHistory())
+	newest, err := s.Snapshot(tx.ctx)
 	if err == nil {
 		err = tx.validate() // after the newest state is fixed: it finds all changes up to there
 	}
@@ -269,6 +272,8 @@ func (tx *Tx) toNewest(t *Table) error {
 	newest.SetName(txName)
 	tx.snapshot.Close()
 	tx.snapshot, tx.checked = newest, newest.pin.TS
+	tx.turns++
+	tx.writes++
 	return nil
 }
 

@@ -36,6 +36,14 @@ func (t TxOf[T]) Scan(opts ...RowsOption) iter.Seq2[T, error] {
 	}
 }
 
+// Cursor returns a cursor over the rows that the options select, with the columns of the struct, as
+// Tx.Cursor does.
+func (t TxOf[T]) Cursor(opts ...TxCursorOption) *CursorOf[T] {
+	c := newCursorOf(t.table, t.tx.ctx, opts)
+	t.tx.bindCursor(c.c)
+	return c
+}
+
 // Insert adds rows. Errors: ErrKeyExists if the key of one exists; the errors of Tx.Row.
 func (t TxOf[T]) Insert(rows ...T) error { return t.Add(OpInsert, rows...) }
 

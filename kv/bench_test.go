@@ -69,3 +69,24 @@ func BenchmarkScan(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkTxCursor(b *testing.B) {
+	db := openMem(b, oribi.Options{})
+	rows := bucket(b, db, "b")
+	for i := range 32000 {
+		put(b, rows, fmt.Sprintf("%08d", i), "12345678")
+	}
+	must.Do(b, db.Update(ctx, func(tx *kv.Tx) error {
+		c := tx.Bucket("b").Cursor()
+		b.ResetTimer()
+		for range b.N {
+			if !c.Next() {
+				c.First()
+			}
+			if len(c.Key()) != 8 || len(c.Value()) != 8 {
+				b.Fatal(c.Err())
+			}
+		}
+		return nil
+	}))
+}

@@ -35,9 +35,9 @@
 //	tx.Bucket(name)                   –                         Tx.Bucket
 //	b.Get, Put, Delete                txn.Get, Set, Delete      TxBucket.Get, Put, Delete; without a transaction Bucket.Get, …
 //	b.ForEach                         –                         Scan
-//	c.Seek, then c.Next               it.Seek, then it.Next     Scan with oribi.From, To, Prefix
-//	c.Last, then c.Prev               IteratorOptions.Reverse   Scan with oribi.Desc
-//	c.Delete                          txn.Delete                TxBucket.Delete, also during a Scan
+//	c.Seek, then c.Next               it.Seek, then it.Next     Cursor; Scan with oribi.From, To, Prefix
+//	c.Last, then c.Prev               IteratorOptions.Reverse   Cursor; Scan with oribi.Desc
+//	c.Delete                          txn.Delete                TxBucket.Delete of Cursor.Key, also during a Scan
 //	b.NextSequence                    GetSequence               the last key, read in the transaction: see the example Queue
 //	b.Stats().KeyN                    –                         Bucket.Count
 //	–                                 db.DropPrefix             Bucket.DeletePrefix, DeleteRange; TxBucket.DeleteRange

@@ -21,6 +21,7 @@ type Tx struct {
 	rows     *oribi.Tx        // nil: the transaction only reads
 	snapshot *oribi.Snapshot  // of a transaction that only reads
 	at       oribi.ReadOption // of snapshot
+	cursors  []*Cursor        // open ones of a transaction that only reads
 	ended    bool             // of a transaction that only reads
 }
 
@@ -125,7 +126,29 @@ func (tx *Tx) Rollback() {
 		return
 	}
 	tx.ended = true
+	for _, c := range tx.cursors {
+		c.rows.Close()
+	}
+	tx.cursors = nil
 	tx.snapshot.Close()
+}
+
+// Savepoint returns a savepoint: RollbackTo undoes the writes that come after it. Errors:
+// ErrTxNotWritable; the errors of oribi.Tx.Savepoint.
+func (tx *Tx) Savepoint() (*oribi.Savepoint, error) {
+	if tx.rows == nil {
+		return nil, errNotWritable
+	}
+	return tx.rows.Savepoint()
+}
+
+// RollbackTo undoes all writes since a savepoint, as oribi.Tx.RollbackTo does. Errors:
+// ErrTxNotWritable; the errors of that.
+func (tx *Tx) RollbackTo(sp *oribi.Savepoint) error {
+	if tx.rows == nil {
+		return errNotWritable
+	}
+	return tx.rows.RollbackTo(sp)
 }
 
 // TxBucket is a bucket in a transaction. It is valid until the transaction ends.

@@ -106,7 +106,8 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	for _, c := range KuduScans {
 		out = append(out, kuduScan(c, of(c.Workload)))
 	}
-	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), queue(), ownWrites()[0], ownWrites()[1], manyTables(), scanChecksums(), open(),
+	out = append(out, ownWrites()...)
+	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), queue(), manyTables(), scanChecksums(), open(),
 		openMany(), replay(), getStart(),
 		load(of("load")), loadParquet(of(LoadParquet)), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
 }

@@ -68,6 +68,38 @@ func (g *Range) Narrow(lower, upper []byte) {
 	g.Lower, g.Upper, g.reads.sorted = bytes.Clone(lower), bytes.Clone(upper), nil
 }
 
+// Extend adds [lower, upper) to the range if it overlaps with it or touches it, and reports whether the
+// range then contains it.
+func (g *Range) Extend(lower, upper []byte) bool {
+	switch {
+	case upper != nil && bytes.Compare(lower, upper) >= 0:
+		return true // it is empty
+	case g.Upper != nil && bytes.Compare(lower, g.Upper) > 0, upper != nil && bytes.Compare(upper, g.Lower) < 0,
+		g.Upper != nil && bytes.Compare(g.Lower, g.Upper) >= 0:
+		return false
+	}
+	if bytes.Compare(lower, g.Lower) < 0 {
+		g.Lower, g.reads.sorted = bytes.Clone(lower), nil
+	}
+	if g.Upper != nil && (upper == nil || bytes.Compare(upper, g.Upper) > 0) {
+		g.Upper, g.reads.sorted = bytes.Clone(upper), nil
+	}
+	return true
+}
+
+// ExtendTo extends the range so that it contains key.
+func (g *Range) ExtendTo(key []byte) {
+	switch {
+	case bytes.Compare(key, g.Lower) < 0:
+		g.Lower = append(g.Lower[:0], key...)
+	case g.Upper != nil && bytes.Compare(key, g.Upper) >= 0:
+		g.Upper = append(append(g.Upper[:0], key...), 0)
+	default:
+		return
+	}
+	g.reads.sorted = nil
+}
+
 // Empty reports whether nothing was read.
 func (r *ReadSet) Empty() bool { return len(r.tables) == 0 }
 

@@ -38,13 +38,34 @@ func (rs Ranges) With(lower, upper []byte) Ranges {
 
 // Contain reports whether a key is in one of the ranges.
 func (rs Ranges) Contain(key []byte) bool {
+	_, ok := rs.Find(key)
+	return ok
+}
+
+// Find returns the range that contains a key, if there is one.
+func (rs Ranges) Find(key []byte) (r Range, ok bool) {
 	i, _ := slices.BinarySearchFunc(rs, key, func(r Range, key []byte) int {
 		if !below(key, r.Upper) {
 			return -1
 		}
 		return 1
 	})
-	return i < len(rs) && bytes.Compare(rs[i].Lower, key) <= 0
+	if i == len(rs) || bytes.Compare(rs[i].Lower, key) > 0 {
+		return Range{}, false
+	}
+	return rs[i], true
+}
+
+// Next returns the first range after key, which is in none of them, or the last one before it.
+func (rs Ranges) Next(key []byte, before bool) (lower, upper []byte, ok bool) {
+	i, _ := slices.BinarySearchFunc(rs, key, func(r Range, key []byte) int { return bytes.Compare(r.Lower, key) })
+	if before {
+		i--
+	}
+	if i < 0 || i == len(rs) {
+		return nil, nil, false
+	}
+	return rs[i].Lower, rs[i].Upper, true
 }
 
 // Bytes returns about how much memory the ranges take.

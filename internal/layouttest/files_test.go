@@ -39,7 +39,7 @@ var fileFloors = map[string][]string{
 		"condition",
 		"commit count cursor history",
 		"aggregate bulk subscription tx typed",
-		"cursorof purge savepoint subscribewindow txscan",
+		"cursorof purge savepoint subscribewindow txcursor txscan",
 		"alter extract ingest txcommit txrange txtyped",
 		"expiry settype",
 		"properties restore",
@@ -54,7 +54,7 @@ var fileFloors = map[string][]string{
 	},
 	"mvcc": {
 		"doc errors timestamp",
-		"clock retained snapshot",
+		"clock snapshot",
 		"publisher",
 	},
 	"schema": {

@@ -275,14 +275,7 @@ func (m *merger) fold(key []byte) error {
 			return err
 		}
 	}
-	seen := 0
-	for i := range versions {
-		if m.out.sees(&versions[i]) {
-			versions[seen], versions[i] = versions[i], versions[seen]
-			seen++
-		}
-	}
-	newest, err := m.folder.chain(versions[:max(seen, 1)])
+	newest, err := m.folder.chain(versions)
 	if err != nil {
 		return err
 	}

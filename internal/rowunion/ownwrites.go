@@ -188,7 +188,7 @@ func (w *OwnWrites) mineUpTo(at int) bool {
 			w.err = err
 			return false
 		}
-		if cells == nil || !w.selects(cells) {
+		if cells == nil || !Selects(&w.o.Filter, w.o.Schema, cells) {
 			continue
 		}
 		for i, c := range w.o.Columns {
@@ -208,13 +208,13 @@ func (w *OwnWrites) finish() bool {
 	return w.mine.Len > 0
 }
 
-// selects reports whether the predicates of the scan are true for a row.
-func (w *OwnWrites) selects(cells [][]byte) bool {
-	if w.o.Filter.All() {
+// Selects reports whether a filter selects the row with the given cells, all columns of the schema.
+func Selects(f *batch.Filter, s *schema.Schema, cells [][]byte) bool {
+	if f.All() {
 		return true
 	}
-	return w.o.Filter.EvalRow(func(id schema.ColumnID) []byte {
-		if i := w.o.Schema.IndexID(id); i >= 0 {
+	return f.EvalRow(func(id schema.ColumnID) []byte {
+		if i := s.IndexID(id); i >= 0 {
 			return cells[i]
 		}
 		return nil
