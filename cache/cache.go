@@ -55,6 +55,7 @@ type Cache struct {
 	shift  uint // of a hash, to its shard
 	limit  atomic.Int64
 	hits   metrics.Counter
+	parts  metrics.Counter
 }
 
 // New returns a cache of at most limitBytes, including 192 bytes of overhead for each entry, and
@@ -110,6 +111,12 @@ func (c *Cache) Lookups() (hits, misses int64) {
 	return c.hits.Load(), misses
 }
 
+// NotePart counts a read of a part of a piece that is not in the cache, instead of all of it.
+func (c *Cache) NotePart() { c.parts.Add(1) }
+
+// Parts returns the number of calls of NotePart.
+func (c *Cache) Parts() int64 { return c.parts.Load() }
+
 // memory returns the memory of an entry whose value has a size in bytes: the runtime allocates
 // large objects in whole pages of 8 KiB, which makes a fifth of a value of 33 KiB.
 func memory(bytes int64) int64 {
@@ -131,7 +138,14 @@ type Holder interface {
 // The cache may decline the value; in any case v must not be changed afterwards.
 func (c *Cache) Put(k Key, v any, bytes int64) {
 	h := k.hash()
-	c.shard(h).put(h, k, v, memory(bytes))
+	c.shard(h).put(h, k, v, memory(bytes), false)
+}
+
+// PutLasting is Put for a small value that saves much each time that it is used. Such values together
+// have up to a quarter of the cache, from which no others displace them.
+func (c *Cache) PutLasting(k Key, v any, bytes int64) {
+	h := k.hash()
+	c.shard(h).put(h, k, v, memory(bytes), true)
 }
 
 // PutAgain is like Put for a value that pays only if it is used again: once the cache is full, it
@@ -166,7 +180,10 @@ func (c *Cache) Used() int64 {
 }
 
 // Full reports whether more than seven eighths of the limit are in use.
-func (c *Cache) Full() bool { return 8*c.Used() > 7*c.Limit() }
+func (c *Cache) Full() bool { return !c.Room(0) }
+
+// Room reports whether the cache would not be Full with another value of this size.
+func (c *Cache) Room(bytes int64) bool { return 8*(c.Used()+bytes) <= 7*c.Limit() }
 
 // Limit returns the current limit.
 func (c *Cache) Limit() int64 { return c.limit.Load() }

@@ -40,15 +40,17 @@ type shard struct {
 
 	// mu guards the rest, which changes when values are put or evicted. New values enter fresh, and
 	// move to proven if they are used there. recent remembers the hashes of values that were dropped
-	// from fresh or not admitted: a value that is put again soon enters proven at once.
-	mu     sync.Mutex
-	limit  int64
-	fresh  queue
-	proven queue
-	recent ghosts
-	count  int               // live entries
-	filled int               // slots of the table that are not nil: live entries and gone
-	blocks map[uint64]*entry // first entry of each block, to evict a block's entries together
+	// from fresh or not admitted: a value that is put again soon enters proven at once. Values of
+	// PutLasting enter lasting, and are dropped only if all of them have more than their share.
+	mu      sync.Mutex
+	limit   int64
+	fresh   queue
+	proven  queue
+	lasting queue
+	recent  ghosts
+	count   int               // live entries
+	filled  int               // slots of the table that are not nil: live entries and gone
+	blocks  map[uint64]*entry // first entry of each block, to evict a block's entries together
 }
 
 // table is an open-addressed hash table whose size is a power of two, at most three quarters full.
@@ -103,7 +105,10 @@ func (s *shard) find(h uint64, k Key) *entry {
 	}
 }
 
-func (s *shard) put(h uint64, k Key, v any, size int64) {
+// lastingShare is the part of the limit, one in so many, that values of PutLasting may have.
+const lastingShare = 4
+
+func (s *shard) put(h uint64, k Key, v any, size int64, lasting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if size > s.limit || s.find(h, k) != nil {
@@ -118,9 +123,12 @@ func (s *shard) put(h uint64, k Key, v any, size int64) {
 	s.blocks[k.Block] = e
 	s.used.Add(size)
 	s.count++
-	if s.recent.take(h) {
+	switch {
+	case lasting:
+		s.lasting.push(e)
+	case s.recent.take(h):
 		s.proven.push(e)
-	} else {
+	default:
 		s.fresh.push(e)
 	}
 }
@@ -175,10 +183,14 @@ func (t *table) insert(e *entry) bool {
 // makeRoom evicts until size more bytes fit within the limit.
 func (s *shard) makeRoom(size int64) {
 	for s.count > 0 && s.used.Load()+size > s.limit {
-		if s.fresh.bytes*10 >= s.used.Load() || s.proven.tail == nil {
+		rest := s.used.Load() - s.lasting.bytes
+		switch {
+		case s.lasting.bytes*lastingShare > s.limit || rest == 0:
+			s.shrink(&s.lasting)
+		case s.fresh.bytes*10 >= rest || s.proven.tail == nil:
 			s.shrinkFresh()
-		} else {
-			s.shrinkProven()
+		default:
+			s.shrink(&s.proven)
 		}
 	}
 }
@@ -196,15 +208,15 @@ func (s *shard) shrinkFresh() {
 	s.drop(e)
 }
 
-// shrinkProven drops the oldest proven value, or gives it another round if it was used. It
-// terminates: each round decrements uses, which is at most maxUses, and concurrent Gets and holders
+// shrink drops the oldest value of a queue other than fresh, or gives it another round if it was used.
+// It terminates: each round decrements uses, which is at most maxUses, and concurrent Gets and holders
 // can only increment it once for each reader.
-func (s *shard) shrinkProven() {
-	e := s.proven.tail
+func (s *shard) shrink(q *queue) {
+	e := q.tail
 	if n := e.uses.Load(); n > 0 || e.usedByHolder() {
-		s.proven.remove(e)
+		q.remove(e)
 		e.uses.Store(max(n-1, 0))
-		s.proven.push(e)
+		q.push(e)
 		return
 	}
 	s.drop(e)

@@ -200,7 +200,7 @@ func (c *ColumnReader) hold(ord int64) *dataBlock {
 		}
 	}
 	x, b := c.r.cached(ord)
-	if b == nil || c.r.checkOrdinal(x, b) != nil {
+	if b == nil || c.r.checkOrdinal(x, b.index, b.first, b.rows) != nil {
 		return nil // block returns the error
 	}
 	c.shift()

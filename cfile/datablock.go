@@ -49,8 +49,9 @@ func (k *chunkCache) Put(i int, decoded []byte) {
 
 // Parts of a cblock in the cache other than its decoded chunks, of which there are far fewer.
 const (
-	partWhole = 0         // *dataBlock
-	partRaw   = 1<<32 - 1 // what the caller of ReadBlock parsed from a cblock that is not column data
+	partWhole  = 0         // *dataBlock
+	partStored = 1 << 31   // []byte: part 0 as it is stored; the parts after it have the numbers after it
+	partRaw    = 1<<32 - 1 // what the caller of ReadBlock parsed from a cblock that is not column data
 
 	// Package rowset has the two numbers between.
 	partNode     = 1<<32 - 4  // *node
@@ -59,7 +60,8 @@ const (
 	partZones    = 1<<32 - 7  // *part[zones]
 	partCRCs     = 1<<32 - 8  // *part[[]uint32]
 	partWords    = 1<<32 - 9  // *part[batch.Dictionary]
-	partDerived  = 1<<32 - 10 // of KeepDerived, kind 0; the kinds after it have the parts before it
+	partMarks    = 1<<32 - 10 // *chunkMarks
+	partDerived  = 1<<32 - 11 // of KeepDerived, kind 0; the kinds after it have the parts before it
 )
 
 // readData reads and parses data cblock i, which is at p. If s is nil, the result may be kept;

@@ -3,7 +3,6 @@ package cfile
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -13,7 +12,6 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -155,16 +153,16 @@ func (r *Reader) blockAt(bs []BlockPointer, i int) (*dataBlock, error) {
 	return b, err
 }
 
-// checkOrdinal compares a cblock with its entry in the ordinal tree: no gap, no overlap. Source:
-// cfile spec §12.3 item 41.
-func (r *Reader) checkOrdinal(x *ordinalIndex, b *dataBlock) error {
+// checkOrdinal compares data cblock i, which has rows from first on, with its entry in the ordinal
+// tree: no gap, no overlap. Source: cfile spec §12.3 item 41.
+func (r *Reader) checkOrdinal(x *ordinalIndex, i int, first int64, rows int) error {
 	end := r.info.Rows
-	if b.index+1 < len(x.first) {
-		end = int64(x.first[b.index+1])
+	if i+1 < len(x.first) {
+		end = int64(x.first[i+1])
 	}
-	if b.first != int64(x.first[b.index]) || b.first+int64(b.rows) != end {
-		return r.at(x.blocks[b.index],
-			fault.Corruptf("rows [%d,%d), index has [%d,%d)", b.first, b.first+int64(b.rows), x.first[b.index], end))
+	if first != int64(x.first[i]) || first+int64(rows) != end {
+		return r.at(x.blocks[i],
+			fault.Corruptf("rows [%d,%d), index has [%d,%d)", first, first+int64(rows), x.first[i], end))
 	}
 	return nil
 }
@@ -210,15 +208,16 @@ func (r *Reader) rowIn(x *ordinalIndex, ord int64,
 	if err != nil {
 		return nil, err
 	}
-	return b, r.checkOrdinal(x, b)
+	return b, r.checkOrdinal(x, b.index, b.first, b.rows)
 }
 
 // Cell returns cell ord: nil for NULL, otherwise the byte string or the Width bytes of the cell,
 // little-endian.
 //
-// In a bitshuffle cblock Cell decodes one chunk of 8 KiB, which stays in the cache. Errors:
-// ErrNotFound if ord is after the last row; ErrUnsupported for a column of arrays, which
-// ColumnReader reads. Source: cfile spec §10.2.
+// In a bitshuffle cblock Cell decodes one chunk of 8 KiB, which stays in the cache. If the cache has
+// no room for the cblock, but marks of it, Cell reads that chunk alone. Errors: ErrNotFound if ord is
+// after the last row; ErrUnsupported for a column of arrays, which ColumnReader reads. Source: cfile
+// spec §10.2.
 func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	if r.info.Array {
 		return nil, fault.Unsupportedf("cfile: block %v: cannot read a single cell of a column of arrays", r.src.ID())
@@ -236,52 +235,57 @@ func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	return r.ownCell(b, ord)
 }
 
-// cellAlone is Cell in a file with an ordinal index. A cblock that the cache does not take is read
-// into memory that is used again.
-func (r *Reader) cellAlone(ord batch.Ordinal) ([]byte, error) {
+// cellAlone is Cell in a file with an ordinal index and a cache.
+func (r *Reader) cellAlone(ord batch.Ordinal) (cell []byte, err error) {
 	x, err := r.ordinalIndex()
 	if err != nil {
 		return nil, err
 	}
 	i := x.find(uint32(ord))
-	key := cache.Key{Block: r.id, Offset: uint64(x.blocks[i].Offset), Part: partWhole}
-	var b *dataBlock
-	if v, ok := r.cache.Get(key); ok {
-		b = v.(*dataBlock)
-	} else if r.cache.Admits(key, int64(x.blocks[i].Size)) {
-		if b, err = r.readData(i, x.blocks[i], nil); err != nil {
-			return nil, err
-		}
-		r.cache.Put(key, b, b.bytes)
-	} else {
-		s := scratches.Get().(*scratch)
-		defer s.release()
-		if b, err = r.readData(i, x.blocks[i], s); err != nil {
-			return nil, err
-		}
-		b.bytes = math.MaxInt64 // ownCell copies
+	if cell, ok, err := r.quickCell(x, i, ord); ok {
+		return cell, err
 	}
-	if err := r.checkOrdinal(x, b); err != nil {
-		return nil, err
-	}
-	return r.ownCell(b, ord)
+	err = r.visitAlone(x.blocks, i, func(b *dataBlock) error {
+		if err := r.checkOrdinal(x, i, b.first, b.rows); err != nil {
+			return err
+		}
+		cell, err = r.ownCell(b, ord)
+		return err
+	})
+	return cell, err
 }
 
-// CachedCell is like Cell but never reads the file: ok is false if that would be necessary. Callers
-// that need cells of several files use it to read the missing ones concurrently.
-func (r *Reader) CachedCell(ord batch.Ordinal) (cell []byte, ok bool, err error) {
-	if r.info.Array || int64(ord) >= r.info.Rows {
+// quickCell is Cell in data cblock i of x if the cache has the cblock or marks of it.
+func (r *Reader) quickCell(x *ordinalIndex, i int, ord batch.Ordinal) (cell []byte, ok bool, err error) {
+	p := x.blocks[i]
+	if v, ok := r.cache.Get(r.partKey(p, partWhole)); ok {
+		b := v.(*dataBlock)
+		if err := r.checkOrdinal(x, i, b.first, b.rows); err != nil {
+			return nil, true, err
+		}
+		cell, err = r.cellOf(b, ord)
+		return cell, true, err
+	}
+	m := r.marks(p)
+	if m == nil {
 		return nil, false, nil
 	}
-	x, b := r.cached(int64(ord))
-	if b == nil {
-		return nil, false, nil
-	}
-	if err := r.checkOrdinal(x, b); err != nil {
-		return nil, true, err
-	}
-	cell, err = r.cellOf(b, ord)
+	cell, err = r.markedCell(x, i, m, ord)
 	return cell, true, err
+}
+
+// QuickCell is like Cell but reads at most a part of a cblock: ok is false if it would have to read a
+// cblock or an index. Callers that need cells of several files use it to read the missing ones
+// concurrently.
+func (r *Reader) QuickCell(ord batch.Ordinal) (cell []byte, ok bool, err error) {
+	if r.info.Array || int64(ord) >= r.info.Rows || r.cache == nil || r.ordinalRoot.Size == 0 {
+		return nil, false, nil
+	}
+	x := present(r, &r.ordinals, r.ordinalRoot, partOrdinals)
+	if x == nil {
+		return nil, false, nil
+	}
+	return r.quickCell(x, x.find(uint32(ord)), ord)
 }
 
 // cached returns the data cblock of row ord, which is below the number of rows, if it is in the
@@ -342,28 +346,44 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 		return 0, false, nil
 	}
 	var buf [16]byte
-	probe := key
-	if !r.info.Type.Variable() {
-		if len(key) != r.info.Type.Width() {
-			return 0, false, fmt.Errorf("cfile: key of %d bytes in a column of %s: %w", len(key), r.info.Type,
-				fault.ErrSchema)
-		}
-		probe = keyenc.AppendKeyCell(buf[:0], r.info.Type, key, true)
+	if !r.info.Type.Variable() && len(key) != r.info.Type.Width() {
+		return 0, false, fmt.Errorf("cfile: key of %d bytes in a column of %s: %w", len(key), r.info.Type, fault.ErrSchema)
 	}
+	probe := r.probe(buf[:0], key)
 	i, err := r.find(x, probe)
 	if err != nil {
 		return 0, false, err
 	}
 	// The key of the first cblock is at most the first cell, so key is before all cells.
-	b, err := r.blockAt(x.blocks, max(i, 0))
-	if err != nil {
-		return 0, false, err
+	return r.seekIn(x.blocks, max(i, 0), key, probe)
+}
+
+// seekIn is Seek in data cblock i of bs. A cut key in the value index may lead to the cblock before the
+// value's. Then ord is the first row of the next cblock.
+func (r *Reader) seekIn(bs []BlockPointer, i int, key, probe []byte) (ord batch.Ordinal, exact bool, err error) {
+	seek := func(b *dataBlock) error {
+		v, found, err := b.values.Seek(key)
+		if err != nil {
+			return r.at(bs[i], err)
+		}
+		ord, exact = batch.Ordinal(b.first+int64(v)), found
+		return nil
 	}
-	v, exact, err := b.values.Seek(key)
-	if err != nil {
-		return 0, false, r.at(x.blocks[b.index], err)
+	if r.cache == nil {
+		b, err := r.blockAt(bs, i)
+		if err == nil {
+			err = seek(b)
+		}
+		return ord, exact, err
 	}
-	// A cut key may lead to the cblock before the value's. Then v is after the last value of b and
-	// ord is the first row of the next cblock.
-	return batch.Ordinal(b.first + int64(v)), exact, nil
+	if v, ok := r.cache.Get(r.partKey(bs[i], partWhole)); ok {
+		err = seek(v.(*dataBlock))
+		return ord, exact, err
+	}
+	if m := r.marks(bs[i]); m != nil {
+		v, exact, err := r.markedSeek(bs[i], m, key, probe)
+		return batch.Ordinal(m.first + int64(v)), exact, err
+	}
+	err = r.visitAlone(bs, i, seek)
+	return ord, exact, err
 }

@@ -451,14 +451,14 @@ func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 	src := &countingSource{Source: writeAll(t,
 		WriterOptions{Type: schema.Int32, Nullable: true, BlockBytes: 1000, PositionalIndex: true}, v)}
 	f := open(t, src, cache.New(16<<20))
-	if _, ok, err := f.CachedCell(7); ok || err != nil {
+	if _, ok, err := f.QuickCell(7); ok || err != nil {
 		t.Errorf("a cell is held before anything was read: %v", err)
 	}
 	held := 0
 	for range 1000 {
 		row := batch.Ordinal(r.IntN(v.Len + 10))
 		before := src.reads.Load()
-		cell, ok, err := f.CachedCell(row)
+		cell, ok, err := f.QuickCell(row)
 		must.Do(t, err, row)
 		must.Equal(t, src.reads.Load(), before, row)
 		want, err := f.Cell(row)

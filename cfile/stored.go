@@ -55,7 +55,7 @@ func (r *Reader) Stored(i int) (*StoredBlock, error) {
 		c.b, err = r.parse(i, x.blocks[i], payload, crc, &c.s)
 	}
 	if err == nil {
-		err = r.checkOrdinal(x, c.b)
+		err = r.checkOrdinal(x, c.b.index, c.b.first, c.b.rows)
 	}
 	if err == nil {
 		err = c.checkCodes()

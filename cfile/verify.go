@@ -198,7 +198,7 @@ func (f *verifier) block(i int, p BlockPointer, z *ZoneMap) error {
 		return f.r.at(p, fault.Corruptf("begins with row %d, want %d", b.first, f.row))
 	}
 	if f.ordinals != nil {
-		if err := f.r.checkOrdinal(f.ordinals, b); err != nil {
+		if err := f.r.checkOrdinal(f.ordinals, b.index, b.first, b.rows); err != nil {
 			return err
 		}
 	}

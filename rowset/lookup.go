@@ -131,8 +131,8 @@ func (l *lookup) inRowFile(d *DiskRowSet, f *rowFile, p bloom.Probe) (found bool
 	return found, d.noteFound(found, err)
 }
 
-// amongCandidates compares the keys of candidates, as long as their cells are in memory. Else the
-// key index is read, with less effort.
+// amongCandidates compares the keys of candidates, as long as that reads no cblock. Else the key index
+// is read, with less effort.
 func (l *lookup) amongCandidates(d *DiskRowSet, c *candidates, key []byte) (found bool, err error) {
 	for range maxTries {
 		if !c.exact() {
@@ -154,12 +154,12 @@ func (l *lookup) amongCandidates(d *DiskRowSet, c *candidates, key []byte) (foun
 	return l.seek(d, key)
 }
 
-// hasKey compares the key of a row. known is false if the cells of the key are not in memory.
+// hasKey compares the key of a row. known is false if that would have to read a cblock.
 func (d *DiskRowSet) hasKey(row batch.Ordinal, key []byte) (same, known bool, err error) {
 	var few [64]byte
 	at := few[:0]
 	for col := range d.Schema.Keys {
-		cell, ok, err := d.cachedCell(row, col)
+		cell, ok, err := d.quickCell(row, col)
 		if err != nil || !ok {
 			return false, false, err
 		}

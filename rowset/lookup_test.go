@@ -65,7 +65,7 @@ func TestLookupsReadTheirSourcesInOrder(t *testing.T) {
 					l := lookup{base: true}
 					found, err = l.find(set, bloom.MakeProbe(test.key))
 					if err == nil && found {
-						_, err = set.appendCells(nil, &l, new(delta.RowState), allOf(w.schema))
+						_, err = set.appendCells(nil, &l, test.key, new(delta.RowState), allOf(w.schema))
 					}
 				} else {
 					_, found, err = set.Find(bloom.MakeProbe(test.key))

@@ -489,7 +489,7 @@ func (d *DiskRowSet) GetNear(
 	if err := d.Tracker().RowAt(l.row, snap, state); err != nil || state.Deleted {
 		return dst, false, err
 	}
-	if cells, err = d.appendCells(dst, &l, state, cols); err != nil {
+	if cells, err = d.appendCells(dst, &l, p.Key, state, cols); err != nil {
 		return dst, false, err
 	}
 	if (l.image == nil || l.missing != nil) && !state.Changed() && d.isWhole(cols) {
@@ -519,21 +519,30 @@ func releaseState(s *delta.RowState) {
 	rowStates.Put(s)
 }
 
-// appendCells appends cells of the row of a lookup: from its changes, from the image of the lookup, or
-// from the files of the columns that the image lacks.
+// appendCells appends cells of the row of a lookup, which has the given key: from its changes, from the
+// image of the lookup, from the key, or from the files of the columns that the image lacks.
 func (d *DiskRowSet) appendCells(
-	dst [][]byte, l *lookup, state *delta.RowState, cols []int,
-) ([][]byte, error) {
+	dst [][]byte, l *lookup, key []byte, state *delta.RowState, cols []int,
+) (_ [][]byte, err error) {
 	dst = slices.Grow(dst, len(cols))
 	before := len(dst)
 	var cold []int
+	var keyCells [][]byte // decoded once they are needed
 	for i, col := range cols {
 		cell, ok := state.Cell(d.Schema.Columns[col].ID)
-		if !ok && l.image != nil && (l.missing == nil || !l.missing[col]) {
+		switch {
+		case ok:
+		case l.image != nil && (l.missing == nil || !l.missing[col]):
 			cell = d.rowFormat.Cell(l.image, col)
-		} else if !ok {
-			var err error
-			if cell, ok, err = d.cachedCell(l.row, col); err != nil {
+		case col < d.Schema.Keys:
+			if keyCells == nil {
+				if keyCells, err = d.encoder.Decode(key); err != nil {
+					return nil, err
+				}
+			}
+			cell = keyCells[col]
+		default:
+			if cell, ok, err = d.quickCell(l.row, col); err != nil {
 				return nil, err
 			}
 			if !ok {
@@ -583,8 +592,8 @@ func (d *DiskRowSet) readCold(row batch.Ordinal, cols, cold []int) ([][]byte, er
 	})
 }
 
-// cachedCell is like cell if that needs no file read; otherwise ok is false.
-func (d *DiskRowSet) cachedCell(row batch.Ordinal, col int) (cell []byte, ok bool, err error) {
+// quickCell is like cell if that reads at most a part of a cblock; otherwise ok is false.
+func (d *DiskRowSet) quickCell(row batch.Ordinal, col int) (cell []byte, ok bool, err error) {
 	c := &d.columns[col]
 	if c.block == 0 {
 		return d.Schema.Columns[col].ReadDefault, true, nil
@@ -593,7 +602,7 @@ func (d *DiskRowSet) cachedCell(row batch.Ordinal, col int) (cell []byte, ok boo
 	if r == nil {
 		return nil, false, nil
 	}
-	if cell, ok, err = (*r).CachedCell(row); ok && err == nil {
+	if cell, ok, err = (*r).QuickCell(row); ok && err == nil {
 		err = d.checkCell(row, col, cell)
 	}
 	return cell, ok, err

@@ -131,7 +131,7 @@ func (d *DiskRowSet) explain(p bloom.Probe, snap mvcc.Snapshot, cols []int, step
 		return nil, err
 	}
 	step.Live, step.RowFile = true, l.image != nil
-	return d.appendCells(nil, &l, &state, cols)
+	return d.appendCells(nil, &l, p.Key, &state, cols)
 }
 
 // peekDirectory reports whether the key directory is in the cache, and whether it excludes a key.

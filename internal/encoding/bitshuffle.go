@@ -3,6 +3,7 @@ package encoding
 import (
 	"encoding/binary"
 	"math/bits"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -64,7 +65,8 @@ type shuffled struct {
 	// it until it puts it back, so that concurrent calls do not share it.
 	kept atomic.Pointer[chunkBuffer]
 
-	walk atomic.Pointer[planeWalk] // of a block that stays in the cache, once it was scanned
+	firsts atomic.Pointer[[]byte]    // the first cells of the chunks of such a block, once it was searched
+	walk   atomic.Pointer[planeWalk] // of a block that stays in the cache, once it was scanned
 	// asked has the chunks of the last reads of few cells: 15 bits of each index, after a 1, the
 	// newest in the lowest bits.
 	asked atomic.Uint64
@@ -158,7 +160,7 @@ func (b *shuffled) Footprint() int {
 		n += 4 * cap(b.chunks)
 	}
 	if b.cache != nil {
-		n += walkBytes(len(b.chunks), b.width)
+		n += walkBytes(len(b.chunks), b.width) + len(b.chunks)*b.width
 	}
 	return n
 }
@@ -423,43 +425,43 @@ func (b *shuffled) Seek(target []byte) (int, bool, error) {
 	if err := checkTarget(b.typ, target); err != nil {
 		return 0, false, err
 	}
-	return b.search(func(cell []byte) int {
+	return b.search(orderTo(b.typ, target))
+}
+
+// orderTo returns a function that compares cells of a type, as stored, with target.
+func orderTo(t schema.Type, target []byte) func(cell []byte) int {
+	return func(cell []byte) int {
 		if len(cell) == len(target) {
-			return batch.Compare(b.typ, cell, target)
+			return batch.Compare(t, cell, target)
 		}
 		var wide [4]byte
 		copy(wide[:], cell)
-		return batch.Compare(b.typ, wide[:], target)
-	})
+		return batch.Compare(t, wide[:], target)
+	}
 }
 
 // search finds the first of the sorted values for which order, which compares a value with a
 // target, returns at least 0, and reports whether it returns 0. It does a binary search over the
-// first values of the chunks, then over the cells of one chunk, so it decodes as few chunks as
-// possible.
+// first values of the chunks, then over the cells of one chunk.
 func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err error) {
 	lo, hi := 0, len(b.chunks) // the chunks before lo begin below the target
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		cells, buf, err := b.take(mid, true)
+		first, err := b.firstCell(mid)
 		if err != nil {
 			return 0, false, err
 		}
-		if order(cells[:b.width]) < 0 {
+		if order(first[:b.width]) < 0 {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
-		b.give(buf)
 	}
 	if lo > 0 {
-		cells, buf, err := b.take(lo-1, true)
-		if err != nil {
+		n := min(b.count-(lo-1)<<b.shift, 1<<b.shift)
+		if i, exact, err = b.searchChunk(lo-1, n, order); err != nil {
 			return 0, false, err
 		}
-		n := min(b.count-(lo-1)<<b.shift, 1<<b.shift)
-		i, exact = searchChunk(cells, n, b.width, order)
-		b.give(buf)
 		if i += (lo - 1) << b.shift; exact || i < lo<<b.shift || i >= b.count {
 			return i, exact, nil
 		}
@@ -468,25 +470,72 @@ func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err e
 	if lo == len(b.chunks) {
 		return b.count, false, nil
 	}
-	cells, buf, err := b.take(lo, true)
+	first, err := b.firstCell(lo)
 	if err != nil {
 		return 0, false, err
 	}
-	exact = order(cells[:b.width]) == 0
-	b.give(buf)
-	return lo << b.shift, exact, nil
+	return lo << b.shift, order(first[:b.width]) == 0, nil
 }
 
-// searchChunk is searchCells with a custom order.
-func searchChunk(cells []byte, n, width int, order func(cell []byte) int) (i int, exact bool) {
-	lo, hi := 0, n
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if order(cells[mid*width:mid*width+width]) < 0 {
-			lo = mid + 1
-		} else {
-			hi = mid
+// firstCell returns the first value of chunk i. A block that stays in the cache remembers the first
+// values of all chunks: to decode a chunk for each comparison would take longer than all else.
+func (b *shuffled) firstCell(i int) (cell [maxWidth]byte, err error) {
+	firsts := b.firsts.Load()
+	if firsts == nil && b.cache == nil {
+		cells, buf, err := b.take(i, false)
+		if err == nil {
+			copy(cell[:], cells[:b.width])
+			b.give(buf)
 		}
+		return cell, err
 	}
-	return lo, lo < n && order(cells[lo*width:lo*width+width]) == 0
+	if firsts == nil {
+		all := make([]byte, len(b.chunks)*b.width)
+		for k := range b.chunks {
+			if err := b.gather(k<<b.shift, all[k*b.width:][:b.width]); err != nil {
+				return cell, err
+			}
+		}
+		firsts = &all
+		b.firsts.Store(firsts)
+	}
+	copy(cell[:], (*firsts)[i*b.width:][:b.width])
+	return cell, nil
+}
+
+// searchChunk is search among the n values of chunk c. It decodes all of them, or only those that it
+// compares, as near says.
+func (b *shuffled) searchChunk(c, n int, order func(cell []byte) int) (i int, exact bool, err error) {
+	cells, buf, err := b.near(c)
+	if err != nil {
+		return 0, false, err
+	}
+	if cells != nil {
+		i, exact = searchOrdered(n, func(i int) int { return order(cells[i*b.width:][:b.width]) })
+		b.give(buf)
+		return i, exact, nil
+	}
+	memory := viewBuffers.Get().(*viewBuffer)
+	defer viewBuffers.Put(memory)
+	v, err := b.viewOne(c, memory)
+	if err != nil {
+		return 0, false, err
+	}
+	i, exact = v.search(n, b.width, order)
+	return i, exact, nil
+}
+
+// search is shuffled.search among the first n cells of v, of the given width.
+func (v *planeView) search(n, width int, order func(cell []byte) int) (i int, exact bool) {
+	var cell [maxWidth]byte
+	return searchOrdered(n, func(i int) int {
+		v.cell(i).put(&cell)
+		return order(cell[:width])
+	})
+}
+
+// searchOrdered returns the first of n for which order, which ascends, returns at least 0, and reports
+// whether it returns 0.
+func searchOrdered(n int, order func(i int) int) (i int, exact bool) {
+	return sort.Find(n, func(i int) int { return -order(i) })
 }

@@ -123,11 +123,14 @@ func (b *dictBlock) Cell(i int) ([]byte, error) {
 // Seek requires values that were appended in order. The dictionary is then sorted as well, so codes
 // order like words. Source: cfile spec §6.7.
 func (b *dictBlock) Seek(target []byte) (int, bool, error) {
-	words := b.dict.Words
-	code, found := sort.Find(len(words), func(i int) int { return bytes.Compare(target, words[i]) })
-	i, exact, err := b.codes.search(func(cell []byte) int {
-		return int(load64(cell)) - code
-	})
+	return searchWords(b.dict, target, b.codes.search)
+}
+
+// searchWords is Block.Seek for the codes that search searches.
+func searchWords(d *batch.Dictionary, target []byte,
+	search func(order func(code []byte) int) (i int, exact bool, err error)) (int, bool, error) {
+	code, found := sort.Find(len(d.Words), func(i int) int { return bytes.Compare(target, d.Words[i]) })
+	i, exact, err := search(func(cell []byte) int { return int(load64(cell)) - code })
 	return i, exact && found, err
 }
 

@@ -60,11 +60,34 @@ func (b *shuffled) view(i int, buf *viewBuffer) (planeView, error) {
 // viewOne is view for a read of few cells, which does not pay for the planes of all chunks. Planes
 // in refs may be constant.
 func (b *shuffled) viewOne(i int, buf *viewBuffer) (planeView, error) {
-	v, rows, err := b.findView(b.walk.Load(), i, buf)
+	w := b.walk.Load()
+	if w == nil {
+		v, err := viewAlone(b.stream(i), b.chunkCells(i), b.width, buf)
+		if err != nil {
+			err = fault.Corruptf("encoding: bitshuffle: chunk %d of %d: %v", i, len(b.chunks), err)
+		}
+		return v, err
+	}
+	v, rows, err := b.findView(w, i, buf)
 	if rows != nil {
 		v = viewAllRows(rows, 8*v.row, v.width, &buf.refs)
 	}
 	return v, err
+}
+
+// viewAlone returns the planes of a chunk of n cells, of width bytes, by its LZ4 block alone, as
+// viewOne does.
+func viewAlone(stream []byte, n, width int, buf *viewBuffer) (planeView, error) {
+	v := planeView{base: stream, row: n / 8, width: width}
+	found := false
+	if v.refs, v.ones, found = recognize(stream, v.row, width, buf.refs[:0]); found {
+		return v, nil
+	}
+	rows := buf.rows[:n*width]
+	if err := compress.LZ4DecompressExact(rows, stream); err != nil {
+		return v, err
+	}
+	return viewAllRows(rows, n, width, &buf.refs), nil
 }
 
 // findView returns the view of chunk i if its planes are recognized, in w unless that is nil.
