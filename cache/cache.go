@@ -163,6 +163,14 @@ func (c *Cache) Admits(k Key, bytes int64) bool {
 	return c.shard(h).admits(h, memory(bytes))
 }
 
+// Yields reports whether a value of this size for k that is often needed should displace others although
+// the cache is full: those that would be dropped next were not used. A caller who then makes the value
+// calls Put.
+func (c *Cache) Yields(k Key, bytes int64) bool {
+	h := k.hash()
+	return c.shard(h).yields(h, memory(bytes))
+}
+
 // Evict removes all values of a block.
 func (c *Cache) Evict(block uint64) {
 	for i := range c.shards {

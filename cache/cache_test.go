@@ -283,3 +283,79 @@ func TestHoldersKeepUsedValues(t *testing.T) {
 	c.SetLimit(0)
 	must.Equal(t, used.dropped, 1, "drops of a value without a limit")
 }
+
+// Values of PutLasting stay, however many others are put and used, while they have at most a quarter of
+// the cache. Beyond that the ones that are not used are dropped.
+func TestLastingValuesHaveAQuarter(t *testing.T) {
+	const size, entries = 1000, 400
+	c := New(entries * (size + entryBytes))
+	for o := range entries / 5 {
+		c.PutLasting(key(1, o), o, size)
+	}
+	for o := range 10 * entries {
+		c.Put(key(2, o), o, size)
+		c.Get(key(2, o))
+	}
+	for o := range entries / 5 {
+		if _, ok := c.Get(key(1, o)); !ok {
+			t.Fatalf("lasting value %d was dropped", o)
+		}
+	}
+	for o := entries / 5; o < 10*entries; o++ {
+		c.PutLasting(key(1, o), o, size)
+		c.Get(key(1, 0))
+	}
+	c.Put(key(3, 0), 0, size)
+	kept := 0
+	for o := range 10 * entries {
+		if _, ok := c.Get(key(1, o)); ok {
+			kept++
+		}
+	}
+	if _, ok := c.Get(key(1, 0)); !ok || kept > entries/4+1 || kept < entries/4-1 {
+		t.Errorf("%d lasting values are kept, the one that is used: %t", kept, ok)
+	}
+	if c.Used() > c.Limit() {
+		t.Errorf("%d bytes used of %d", c.Used(), c.Limit())
+	}
+}
+
+// A full cache yields to a value if the others are not used, and then keeps the value.
+func TestUnusedValuesYield(t *testing.T) {
+	const size, entries = 1000, 100
+	for _, used := range []bool{false, true} {
+		c := New(entries * (size + entryBytes))
+		for round := range 4 { // all but a tenth are in the main queue in the end
+			for o := range entries {
+				if _, ok := c.Get(key(1, o)); !ok {
+					c.Put(key(1, o), o, size)
+				}
+				if round > 2 && used {
+					c.Get(key(1, o))
+				}
+			}
+		}
+		if !used {
+			c.SetLimit(0) // forgets all uses
+			c.SetLimit(entries * (size + entryBytes))
+			for o := range entries {
+				c.Put(key(1, o), o, size)
+			}
+		}
+		if got := c.Yields(key(2, 0), size); got == used {
+			t.Errorf("yields: %t, the values are used: %t", got, used)
+		}
+		if c.Put(key(2, 0), 0, size); used {
+			continue
+		}
+		for o := range 5 * entries {
+			c.Put(key(3, o), o, size)
+		}
+		if _, ok := c.Get(key(2, 0)); !ok {
+			t.Error("the value was dropped")
+		}
+	}
+	if New(1000).Yields(key(1, 1), 2000) {
+		t.Error("yields to a value above the limit")
+	}
+}

@@ -145,6 +145,32 @@ func (s *shard) admits(h uint64, size int64) bool {
 	return false
 }
 
+// yields reports whether a value of a size for the hash should displace others: the next one to be dropped was
+// not used. If so, the value will enter proven. If not, that one begins another round.
+func (s *shard) yields(h uint64, size int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if size > s.limit {
+		return false
+	}
+	q := &s.proven
+	if s.freshIsDue() {
+		q = &s.fresh
+	}
+	e := q.tail
+	if e == nil {
+		return false
+	}
+	if n := e.uses.Load(); n > 0 || e.usedByHolder() {
+		q.remove(e)
+		e.uses.Store(max(n-1, 0))
+		s.proven.push(e)
+		return false
+	}
+	s.recent.add(h, s.count)
+	return true
+}
+
 // store puts e into the table. It first grows or cleans a table that is three quarters full.
 func (s *shard) store(e *entry) {
 	t := s.table.Load()
@@ -183,16 +209,20 @@ func (t *table) insert(e *entry) bool {
 // makeRoom evicts until size more bytes fit within the limit.
 func (s *shard) makeRoom(size int64) {
 	for s.count > 0 && s.used.Load()+size > s.limit {
-		rest := s.used.Load() - s.lasting.bytes
 		switch {
-		case s.lasting.bytes*lastingShare > s.limit || rest == 0:
+		case s.lasting.bytes*lastingShare > s.limit || s.lasting.bytes == s.used.Load():
 			s.shrink(&s.lasting)
-		case s.fresh.bytes*10 >= rest || s.proven.tail == nil:
+		case s.freshIsDue():
 			s.shrinkFresh()
 		default:
 			s.shrink(&s.proven)
 		}
 	}
+}
+
+// freshIsDue reports whether the next value to be dropped is the oldest one in fresh, not in proven.
+func (s *shard) freshIsDue() bool {
+	return s.fresh.bytes*10 >= s.used.Load()-s.lasting.bytes || s.proven.tail == nil
 }
 
 // shrinkFresh drops the oldest new value, or promotes it if it was used.

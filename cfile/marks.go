@@ -17,7 +17,7 @@ import (
 // marks of the cblock instead, a hundredth of its size, and the next cell is read with its part alone.
 
 // chunkMarks says where the parts of a data cblock are in the file, and the CRC of each as it is stored.
-// It is made from a cblock that was read and verified. Immutable but for the last two fields.
+// It is made from a cblock that was read and verified. Immutable but for the last fields.
 type chunkMarks struct {
 	first int64 // row
 	rows  int
@@ -31,6 +31,7 @@ type chunkMarks struct {
 	// lowest bits; a lost update costs time only. kept is true once the cache was given a part.
 	asked atomic.Uint32
 	kept  atomic.Bool
+	reads atomic.Uint32 // of cells, for marks
 }
 
 const (
@@ -125,16 +126,42 @@ func (m *chunkMarks) size(k int) int {
 	return int(n)
 }
 
-// marks returns the marks of the cblock at p, which the cache does not have, if cells of it are to be
-// read by them: the cache has them, and no room for the cblock.
+// Marked reports whether Cell would read a part of a cblock alone.
+func (r *Reader) Marked(ord batch.Ordinal) bool {
+	if r.info.Array || int64(ord) >= r.info.Rows || r.cache == nil || r.ordinalRoot.Size == 0 {
+		return false
+	}
+	x := present(r, &r.ordinals, r.ordinalRoot, partOrdinals)
+	if x == nil {
+		return false
+	}
+	p := x.blocks[x.find(uint32(ord))]
+	if _, whole := r.cache.Get(r.partKey(p, partWhole)); whole || r.cache.Room(int64(p.Size)) {
+		return false
+	}
+	_, ok := r.cache.Get(r.partKey(p, partMarks))
+	return ok
+}
+
+// askedReads is the number of reads by marks of a cblock after which the cache is asked to take it.
+const askedReads = 32
+
+// marks returns the marks of the cblock at p, which the cache does not have, if a cell is to be read by
+// them: the cache has them, and not the cblock because that has no room. A cblock that is read often may
+// displace others, which are not used any more.
 func (r *Reader) marks(p BlockPointer) *chunkMarks {
 	if p.Size < leastMarked || r.cache.Room(int64(p.Size)) {
 		return nil
 	}
-	if v, ok := r.cache.Get(r.partKey(p, partMarks)); ok {
-		return v.(*chunkMarks)
+	v, ok := r.cache.Get(r.partKey(p, partMarks))
+	if !ok {
+		return nil
 	}
-	return nil
+	m := v.(*chunkMarks)
+	if m.reads.Add(1)%askedReads == 0 && r.cache.Yields(r.partKey(p, partWhole), int64(p.Size)) {
+		return nil
+	}
+	return m
 }
 
 // visitPart calls visit with part k of the cblock at p. It comes from the cache, or from the file, and is
@@ -238,12 +265,17 @@ func (r *Reader) markedSeek(p BlockPointer, m *chunkMarks, key, probe []byte) (v
 }
 
 // visitAlone calls visit with data cblock i of bs, which the cache does not have and whose cells are not
-// to be read by marks. The cache keeps it if there is room, else its marks, else, at the second call, the
-// cblock. If it keeps the cblock, kept is true; if not, the cblock is valid during the call only.
+// to be read by marks. The cache takes the cblock if there is room for it, or if marks says so; else marks
+// of it; else, at the second call, the cblock, which then has no marks. If it does not take the cblock,
+// that is valid during the call only.
 func (r *Reader) visitAlone(bs []BlockPointer, i int, visit func(b *dataBlock) error) error {
 	p := bs[i]
-	key, room := r.partKey(p, partWhole), r.cache.Room(int64(p.Size))
-	keep := r.cache.Admits(key, int64(p.Size))
+	key := r.partKey(p, partWhole)
+	wanted := r.cache.Room(int64(p.Size))
+	if !wanted {
+		_, wanted = r.cache.Get(r.partKey(p, partMarks))
+	}
+	keep := wanted || r.cache.Admits(key, int64(p.Size))
 	var s *scratch
 	if !keep {
 		s = scratches.Get().(*scratch)
@@ -257,7 +289,7 @@ func (r *Reader) visitAlone(bs []BlockPointer, i int, visit func(b *dataBlock) e
 	if err != nil {
 		return err
 	}
-	if !room {
+	if !wanted {
 		if m := r.newMarks(p, b, payload); m != nil {
 			keep = false
 			r.cache.PutLasting(r.partKey(p, partMarks), m, m.bytes())

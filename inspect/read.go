@@ -188,6 +188,10 @@ func (r *rowRequest) diskStep(number int, t *rowset.TraceStep) stepView {
 	case t.Directory:
 		add("At present the key directory of the rowset is in memory: it replaces the filter.")
 	}
+	if t.Marked > 0 {
+		add("At present the cache has marks of the cblocks of %s: a read takes a part of each, a few kilobytes.",
+			plural(t.Marked, "column"))
+	}
 	for i, f := range t.Reads {
 		if i == filesMost {
 			s.More = len(t.Reads) - filesMost

@@ -267,6 +267,7 @@ func (v *storeView) addMetrics(s *server, m *oribi.Metrics) {
 			"Rows read by key since the store was opened by this program."},
 		{"cache hits", float64(m.Cache.Hits), "Lookups in the cache that found their value."},
 		{"cache misses", float64(m.Cache.Misses), "Lookups that did not: each reads from disk or decodes."},
+		{"parts of cblocks", float64(m.Cache.Parts), "Reads of a part of a cblock, by marks in the cache."},
 		{"open reads", float64(m.Pins.Reads), "Scans and other reads that run now and keep history."},
 		{"pinned rowsets", float64(m.Pins.RowSets), "Rowsets that were replaced and that open reads still use."},
 	}

@@ -44,7 +44,7 @@ type MemTrace struct {
 }
 
 // TraceStep is the search of one rowset. It describes the first read after the store was opened,
-// which finds nothing in the cache; Directory, Excluded and Cached describe what is there now.
+// which finds nothing in the cache; Directory, Excluded, Cached and Marked describe what is there now.
 type TraceStep struct {
 	RowSet  uint64        // the rowset's ID
 	Filter  bool          // neither the bloom file nor a key directory excludes the key: the key index is asked
@@ -63,6 +63,7 @@ type TraceStep struct {
 	Directory bool // the key directory is in the cache: a read asks it instead of the bloom file
 	Excluded  bool // and it excludes the key
 	Cached    bool // the row is in the cache, in one piece
+	Marked    int  // so many columns are read by marks in the cache: a part of a cblock each
 
 	Reads []FileReads   // of the files that are read, key files first
 	Time  time.Duration // of the search, the reads included
@@ -111,6 +112,9 @@ func (d *DiskRowSet) Explain(
 	begin := time.Now()
 	cells, err = c.explain(p, snap, cols, &step)
 	step.Time = time.Since(begin)
+	if step.Live && !step.RowFile && !step.Cached {
+		step.Marked = d.marked(step.Row, cols)
+	}
 	step.Reads = files.list(d)
 	return step, cells, err
 }
@@ -132,6 +136,17 @@ func (d *DiskRowSet) explain(p bloom.Probe, snap mvcc.Snapshot, cols []int, step
 	}
 	step.Live, step.RowFile = true, l.image != nil
 	return d.appendCells(nil, &l, p.Key, &state, cols)
+}
+
+// marked returns how many of the columns cols, apart from those of the key, have a cell that is read by
+// marks.
+func (d *DiskRowSet) marked(row batch.Ordinal, cols []int) (n int) {
+	for _, col := range cols {
+		if r := d.columns[col].file.val.Load(); col >= d.Schema.Keys && r != nil && (*r).Marked(row) {
+			n++
+		}
+	}
+	return n
 }
 
 // peekDirectory reports whether the key directory is in the cache, and whether it excludes a key.

@@ -111,6 +111,7 @@ type MemoryMetrics struct {
 type CacheMetrics struct {
 	Hits   int64 // lookups that found their value
 	Misses int64 // lookups that did not
+	Parts  int64 // reads of a part of a cblock instead of all of it, by marks in the cache
 	Limit  int64 // in bytes, see Options.MemoryLimit; changes as rows in memory come and go
 }
 

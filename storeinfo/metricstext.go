@@ -49,6 +49,7 @@ func (m Metrics) WriteTo(w io.Writer) (n int64, err error) {
 		{"transactions", m.Memory.Transactions}, {"reads", m.Memory.Reads}, {"cache", m.Memory.Cache}})
 	counter("oribi_cache_hits_total", "Lookups in the cache that found their value.", m.Cache.Hits)
 	counter("oribi_cache_misses_total", "Lookups in the cache that did not find their value.", m.Cache.Misses)
+	counter("oribi_cache_parts_total", "Reads of a part of a cblock, by marks in the cache.", m.Cache.Parts)
 	gauge("oribi_cache_limit_bytes", "Limit of the cache.", m.Cache.Limit)
 	byUse(t, "oribi_disk_bytes",
 		"Bytes in files: live blocks, dead blocks whose space is not reclaimed, the log, metadata.",

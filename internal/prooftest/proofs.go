@@ -98,7 +98,7 @@ func Proofs() []Proof {
 		{Name: "salvage-large", About: "Like salvage, of stores with ten thousands of rows in many rowsets with " +
 			"several deltas.", Run: salvageLargeOne},
 		{Name: "bits", About: "Every bit of a closed 1 MiB store flipped, one in 1,024 bits per seed. The flip must " +
-			"be found or repaired, or the bit unused.", Run: bitsOne},
+			"be found or repaired, or the bit unused. Also bits of an open store that reads by chunk marks.", Run: bitsOne},
 		{Name: "foreign", About: "One file of a store missing, truncated, extended, older, swapped or of another " +
 			"store. Every answer must be correct or report the damage.", Run: foreignOne},
 		{Name: "faults", About: "Every file system call of a trace fails, reads too, in every way a disk can fail. " +
@@ -225,7 +225,10 @@ func salvageCopies(d *damage.Store, seed uint64, copies int) Result {
 			{c.Readable, "rows that the damaged store returned"}}}
 }
 
-// bitsOne flips the bits of one slice of a store.
+// markedFlips is the number of bits that bitsOne flips in an open store.
+const markedFlips = 100
+
+// bitsOne flips the bits of one slice of a closed store, and bits of an open one.
 func bitsOne(seed uint64, _ string) Result {
 	store, slice := damage.BitSlice(seed)
 	b, err := damage.NewBits(store)
@@ -233,6 +236,14 @@ func bitsOne(seed uint64, _ string) Result {
 		return Result{Err: err}
 	}
 	c, err := b.Slice(slice, func(damage.BitCounts) bool { return true })
+	m, failed := damage.NewMarked(seed)
+	if failed == nil {
+		var marked damage.BitCounts
+		marked, failed = m.Flip(markedFlips, func() bool { return true })
+		c.Add(marked)
+		failed = errors.Join(failed, m.Close())
+	}
+	err = errors.Join(err, failed)
 	return Result{Err: err, Script: b.Script(),
 		Tallies: []Tally{{c.Flips, "bits"}, {c.Opened, "openings"},
 			{c.Refused, "not opened"}, {c.Errors, "reads refused"},

@@ -24,6 +24,7 @@ func (s *Store) Metrics() storeinfo.Metrics {
 	m.Cache = storeinfo.CacheMetrics{Limit: s.Cache.Limit()}
 	m.Memory.Collections = s.pacer.collections.Load()
 	m.Cache.Hits, m.Cache.Misses = s.Cache.Lookups()
+	m.Cache.Parts = s.Cache.Parts()
 	m.Stalls = storeinfo.StallMetrics{Count: c.stalls.Load(), Waiting: c.stalled.Load(),
 		Duration: time.Duration(c.stallTime.Load())}
 	m.Pins.Reads, m.Pins.Snapshots, m.Pins.Oldest = s.Pins.Count()

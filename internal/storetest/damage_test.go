@@ -36,6 +36,20 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
+// A bit that flips in the files of an open store is found by the reads by key that would use it, although
+// they read parts of cblocks by marks that were made before.
+func TestBitsThatFlipAfterMarksWereMadeAreFound(t *testing.T) {
+	m := must.Get(damage.NewMarked(seedtest.Seed(t)))(t)
+	end := time.Now().Add(proofTime(400 * time.Millisecond))
+	counts, err := m.Flip(math.MaxInt, func() bool { return time.Now().Before(end) })
+	must.Do(t, err)
+	t.Logf("%+v", counts)
+	if counts.Flips > 30 && counts.Errors == 0 {
+		t.Error("no flip was found")
+	}
+	must.Do(t, m.Close())
+}
+
 // A flipped bit of a small store is found by Open, by a read or by Verify, or it is repaired, or it
 // is unused. Each group of bits is tried in random order; a campaign tries them all.
 func TestEveryFlippedBitIsFoundRepairedOrUnused(t *testing.T) {
