@@ -144,7 +144,7 @@ func (t *Table) history(
 	// The history above this floor stays until the versions are collected.
 	s := t.store
 	since := s.core.Pins.PinOldest(t.tab)
-	defer s.core.Pins.Unpin(since)
+	defer s.core.Pins.UnpinOldest(since)
 	var v view
 	err := t.read(ctx, &o, &v)
 	if err != nil {
@@ -247,6 +247,13 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 	if err != nil {
 		return v, nil, nil, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), to, err)
 	}
+	pins := t.store.core.Pins
+	// The view keeps what it sees of to.
+	same, err := pins.PinEqual(t.tab, to)
+	if err != nil {
+		return v, nil, nil, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), to, err)
+	}
+	defer pins.Unpin(same)
 	if v, err = t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, nil, nil, err
 	}
@@ -258,5 +265,5 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 	}
 	req.Descending = sc.o.order == descendingOrder
 	sc.skipDone(&req)
-	return v, v.Diff(req, mvcc.AsOf(to)), req.Columns, nil
+	return v, v.Diff(req, mvcc.AsOf(same)), req.Columns, nil
 }

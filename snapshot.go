@@ -15,12 +15,25 @@ import (
 // Snapshot is a timestamp at which all tables can be read until the snapshot is closed, whatever
 // their retention. It is safe for concurrent use.
 //
-// While a snapshot is open, no table drops history above it. Store.Info lists the open snapshots. A
+// While a snapshot is open, tables keep its state. They drop the states between it and the beginning
+// of their history, unless it was opened with KeepHistory. Store.Info lists the open snapshots. A
 // snapshot is not stored: it ends with the store that opened it.
 type Snapshot struct {
 	store *Store
 	pin   store.Snapshot
 }
+
+// SnapshotOption is an option of Store.Snapshot and Store.SnapshotAt: KeepHistory. A nil option has no
+// effect.
+type SnapshotOption interface{ snapshot(*store.Snapshot) }
+
+type keepHistory struct{}
+
+func (keepHistory) snapshot(sn *store.Snapshot) { sn.Whole = true }
+
+// KeepHistory makes tables also keep all states after the snapshot until it is closed, so that
+// Store.Subscribe can begin there.
+func KeepHistory() SnapshotOption { return keepHistory{} }
 
 // SnapshotInfo describes an open snapshot.
 type SnapshotInfo = storeinfo.Snapshot
@@ -28,16 +41,27 @@ type SnapshotInfo = storeinfo.Snapshot
 // Snapshot pins the newest published state: every write batch whose Commit has returned, and none
 // that is in flight. It does not wait for commits, except if a table has dropped all history up to
 // the newest write batch: then it waits for those in flight. Errors: ctx.Err(); ErrClosed.
-func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
+func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
 	defer s.leave()
-	sn := &Snapshot{store: s}
+	sn := s.newSnapshot(0, opts)
 	if err := s.core.OpenSnapshot(ctx, &sn.pin); err != nil {
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}
 	return sn, nil
+}
+
+// newSnapshot returns a snapshot that is not open yet.
+func (s *Store) newSnapshot(ts mvcc.Timestamp, opts []SnapshotOption) *Snapshot {
+	sn := &Snapshot{store: s, pin: store.Snapshot{TS: ts}}
+	for _, o := range opts {
+		if o != nil {
+			o.snapshot(&sn.pin)
+		}
+	}
+	return sn
 }
 
 // SnapshotAt pins the state at a timestamp in the past or at present. Tables whose history begins
@@ -46,26 +70,25 @@ func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 // Errors: ErrTooOld if there are tables and the history of all of them begins later, and for what
 // looks like a Unix time (see AsOf); ErrFuture for a timestamp ahead of the clock; ctx.Err();
 // ErrClosed; ErrPoisoned.
-func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp) (*Snapshot, error) {
-	return s.snapshotAt(ctx, ts, s.sortedTables)
+func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...SnapshotOption) (*Snapshot, error) {
+	return s.snapshotAt(ctx, s.newSnapshot(ts, opts), s.sortedTables)
 }
 
-// snapshotAt is SnapshotAt for readers of some tables.
-func (s *Store) snapshotAt(ctx context.Context, ts mvcc.Timestamp, tables func() []*Table) (*Snapshot, error) {
+// snapshotAt opens a snapshot in the past for readers of some tables.
+func (s *Store) snapshotAt(ctx context.Context, sn *Snapshot, tables func() []*Table) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
 	defer s.leave()
 	err := ctx.Err()
 	if err == nil {
-		err = s.checkTimestamp(ts)
+		err = s.checkTimestamp(sn.pin.TS)
 	}
-	sn := &Snapshot{store: s, pin: store.Snapshot{TS: ts}}
 	if err == nil {
 		err = s.core.OpenSnapshotAt(ctx, &sn.pin, func() []*tablet.Tablet { return tablets(tables()) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("oribi: snapshot at %v: %w", ts, err)
+		return nil, fmt.Errorf("oribi: snapshot at %v: %w", sn.pin.TS, err)
 	}
 	return sn, nil
 }

@@ -27,8 +27,8 @@ import (
 // The loop may be slow: no writer waits for it, and memory stays bounded, since the subscription
 // reads what it has missed from the history of the tables. Between two steps it pins that history,
 // for ten minutes at most; after that, a table may have dropped it, and the subscription ends with
-// ErrTooOld. To begin anew, take a Snapshot, read the tables At it, and subscribe from its
-// Timestamp. A subscription of some tables needs the history of these tables only.
+// ErrTooOld. To begin anew, take a Snapshot with KeepHistory, read the tables At it, and
+// subscribe from its Timestamp. A subscription of some tables needs the history of these tables only.
 //
 // In a follower (Options.Follow) the loop calls Wait and Refresh for the next batches. In another
 // read-only store it ends after the newest batch. Otherwise it ends with break, or with an error:

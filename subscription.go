@@ -79,7 +79,7 @@ func (s *subscription) leave() {
 
 // pin pins the history above a timestamp.
 func (s *subscription) pin(ts mvcc.Timestamp) (*Snapshot, error) {
-	sn, err := s.store.snapshotAt(s.ctx, ts, s.chosen)
+	sn, err := s.store.snapshotAt(s.ctx, s.store.newSnapshot(ts, []SnapshotOption{KeepHistory()}), s.chosen)
 	if err == nil {
 		sn.SetName("subscription")
 	}

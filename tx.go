@@ -102,9 +102,9 @@ func (s *Store) begin(ctx context.Context, hold *exclusive.Hold) (*Tx, error) {
 	}
 	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), until: mvcc.Max, memory: s.core.Transactions.Open(), hold: hold}
 	tx.recorded = recorded
-	if tx.snapshot, err = s.Snapshot(ctx); err == nil && tx.snapshot.pin.TS < from {
+	if tx.snapshot, err = s.Snapshot(ctx, KeepHistory()); err == nil && tx.snapshot.pin.TS < from {
 		tx.snapshot.Close()
-		tx.snapshot, err = s.SnapshotAt(ctx, from)
+		tx.snapshot, err = s.SnapshotAt(ctx, from, KeepHistory())
 	}
 	if err != nil {
 		tx.end()

@@ -259,7 +259,7 @@ func (tx *Tx) toNewest(t *Table) error {
 	if err := s.core.WaitLSN(tx.ctx, s.core.LastLSN()); err != nil {
 		return err
 	}
-	newest, err := s.Snapshot(tx.ctx)
+	newest, err := s.Snapshot(tx.ctx, KeepHistory())
 	if err == nil {
 		err = tx.validate() // after the newest state is fixed: it finds all changes up to there
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -183,5 +184,37 @@ func BenchmarkNewestOfManyVersions(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A delete of a range of 100,000 rows in the middle of more, which a write batch counts before.
+func BenchmarkDeleteRange(b *testing.B) {
+	n := min(benchRows(b), 500_000)
+	for _, order := range []string{"random16", "ascending16"} {
+		for _, updated := range []bool{false, true} {
+			b.Run(fmt.Sprintf("keys=%s/updated=%t", order, updated), func(b *testing.B) {
+				keys := benchKeys(n, order)
+				s := benchSchema(b)
+				row := make([]byte, 100)
+				var rows int64
+				for b.Loop() {
+					b.StopTimer()
+					m := New(s, nil)
+					for _, key := range keys {
+						m.Insert(key, 1, 1, row)
+					}
+					sorted := slices.SortedFunc(slices.Values(keys), bytes.Compare)
+					if updated {
+						m.Mutate(sorted[n/2], 2, 2, change.AppendDelete(nil))
+					}
+					lower, upper := sorted[n/4], sorted[n/4+n/5]
+					runtime.GC()
+					b.StartTimer()
+					rows = m.LiveIn(lower, upper)
+					m.DeleteRange(lower, upper, 3, 3)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rows), "ns/row")
+			})
+		}
 	}
 }

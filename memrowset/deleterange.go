@@ -10,29 +10,60 @@ import (
 // LiveIn returns the number of rows with keys in [lower, upper) whose newest change is not a delete; a
 // nil bound is open. No writer may change them concurrently.
 func (m *MemRowSet) LiveIn(lower, upper []byte) (n int64) {
-	m.eachLive(lower, upper, func(arena.Ref) { n++ })
+	w := m.newWalker(mvcc.Everything, lower, upper, false)
+	all := m.ghosts.Load() == 0 // no row is looked at
+	if !all {
+		w.look.learn(m)
+	}
+	for rows := w.next(leafItems); len(rows) > 0; rows = w.next(leafItems) {
+		if all {
+			n += int64(len(rows))
+			continue
+		}
+		for _, row := range rows {
+			if live, _ := m.newestChange(row); live {
+				n++
+			}
+		}
+		w.looked(rows, true)
+	}
 	return n
 }
 
 // DeleteRange deletes the rows that LiveIn counts, at ts by the log record lsn, and returns their
-// number. Rows that have not been changed before share one link.
+// number. Rows that have not been changed before share one link. It passes over gaps, and sets those of
+// the leaves that it leaves without a live row.
 func (m *MemRowSet) DeleteRange(lower, upper []byte, ts mvcc.Timestamp, lsn lsn.LSN) (n int64) {
+	w := m.newWalker(mvcc.Everything, lower, upper, false)
+	w.look.learn(m)
 	var first, last, shared arena.Ref
-	m.eachLive(lower, upper, func(row arena.Ref) {
-		switch newest := m.newest(row); {
-		case newest != 0:
-			m.addLink(row, newest, ts, change.Delete, nil, nil)
-		case shared == 0:
-			m.addLink(row, 0, ts, change.Delete, nil, nil)
-			shared = m.newest(row)
-		default:
-			m.newestWord(row).Store(uint64(shared))
+	for rows := w.next(leafItems); len(rows) > 0; rows = w.next(leafItems) {
+		// An atomic store waits for the memory of its row, and later loads wait for the store. So all
+		// rows of a leaf are loaded first: the CPU then waits for them together.
+		var newest [leafItems]arena.Ref
+		for i, row := range rows {
+			newest[i] = m.newest(row)
 		}
-		if last = row; n == 0 {
-			first = row
+		for i, row := range rows {
+			switch at := newest[i]; {
+			case at != 0 && m.link(at).kind() == change.Delete:
+				w.look.newest = max(w.look.newest, m.link(at).ts())
+				continue
+			case at != 0:
+				m.addLink(row, at, ts, change.Delete, nil, nil)
+			case shared == 0:
+				m.addLink(row, 0, ts, change.Delete, nil, nil)
+				shared = m.newest(row)
+			default:
+				m.newestWord(row).Store(uint64(shared))
+			}
+			w.look.newest = max(w.look.newest, ts)
+			if last = row; n == 0 {
+				first = row
+			}
+			n++
 		}
-		n++
-	})
+	}
 	if n == 0 {
 		return 0
 	}
@@ -43,20 +74,4 @@ func (m *MemRowSet) DeleteRange(lower, upper []byte, ts mvcc.Timestamp, lsn lsn.
 		log.Add(logEntry{row: first, last: last, link: m.newest(first), lsn: lsn})
 	}
 	return n
-}
-
-// eachLive calls use with the rows with keys in [lower, upper) whose newest change is not a delete, in
-// the order of their keys. It passes over gaps, and sets those that use leaves. No writer may change
-// the rows concurrently.
-func (m *MemRowSet) eachLive(lower, upper []byte, use func(row arena.Ref)) {
-	w := m.newWalker(mvcc.Everything, lower, upper, false)
-	w.look.learn(m)
-	for rows := w.next(leafItems); len(rows) > 0; rows = w.next(leafItems) {
-		for _, row := range rows {
-			if live, _ := m.newestChange(row); live {
-				use(row)
-			}
-		}
-		w.looked(rows, true)
-	}
 }

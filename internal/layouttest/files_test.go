@@ -54,7 +54,7 @@ var fileFloors = map[string][]string{
 	},
 	"mvcc": {
 		"doc errors timestamp",
-		"clock snapshot",
+		"clock retained snapshot",
 		"publisher",
 	},
 	"schema": {

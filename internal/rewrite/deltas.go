@@ -23,8 +23,8 @@ type DeltaJob struct {
 	// concurrently.
 	State    *rowset.State
 	Creation rowset.Creation
-	// Floor is the lowest timestamp at which the result must be readable; Min keeps everything.
-	Floor mvcc.Timestamp
+	// Retained says which states Major keeps; Floor Min keeps everything.
+	mvcc.Retained
 	// RowFile says whether Major writes a row file. With schema.AutoRowFile it does if the rowset has
 	// one that would not be of use any more. A row file of which half of the columns remain is left as
 	// it is: the rewritten columns are then read from their files.
@@ -101,21 +101,21 @@ func sizeOf(files []*delta.File) (n int64) {
 	return n
 }
 
-// DropUndos returns the rowset's metadata without the undo files and births that no read at floor
+// DropUndos returns the rowset's metadata without the undo files and births that no read at first
 // or later needs; nil if all are needed.
 //
 // Undo files may overlap in time, after major compactions of some columns, so each file is
 // considered separately. DropUndos does no I/O. Source: tablet spec §14.4.
-func DropUndos(s *rowset.State, floor mvcc.Timestamp) *rowset.Metadata {
-	staleBirth := func(b delta.Birth) bool { return b.TS <= floor }
-	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) &&
+func DropUndos(s *rowset.State, first mvcc.Timestamp) *rowset.Metadata {
+	staleBirth := func(b delta.Birth) bool { return b.TS <= first }
+	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, first) }) &&
 		!slices.ContainsFunc(s.Meta.Births, staleBirth) {
 		return nil
 	}
 	row := *s.Meta
 	row.Undo, row.Births = nil, slices.DeleteFunc(slices.Clone(row.Births), staleBirth)
 	for _, f := range s.Deltas.Undo {
-		if stale(f, floor) {
+		if stale(f, first) {
 			row.Bytes -= f.Bytes()
 		} else {
 			row.Undo = append(row.Undo, f.ID)

@@ -54,8 +54,8 @@ func reopen(t *testing.T, d *disk, s *schema.Schema, row *rowset.Metadata) *rows
 	return set
 }
 
-func (d *disk) job(set *rowset.DiskRowSet, floor mvcc.Timestamp) DeltaJob {
-	return DeltaJob{Set: set, State: set.State(), Creation: d, Floor: floor}
+func (d *disk) job(set *rowset.DiskRowSet, retained mvcc.Retained) DeltaJob {
+	return DeltaJob{Set: set, State: set.State(), Creation: d, Retained: retained}
 }
 
 // textOf returns the rowset in the form of result.text.
@@ -121,7 +121,7 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, set := files(t, test.redos...)
-			row := must.Get(Major(t.Context(), d.job(set, test.floor), test.cols))(t)
+			row := must.Get(Major(t.Context(), d.job(set, mvcc.Retained{Floor: test.floor}), test.cols))(t)
 			if test.want == "" {
 				must.Equal(t, row, nil, "did something")
 				return
@@ -159,9 +159,9 @@ func checkSame(t *testing.T, before, after *rowset.DiskRowSet, snap mvcc.Snapsho
 func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	d, before := files(t, []change.Delta{changed(7, set(change.Update, 2, 3)),
 		changed(8, only(change.Update, 11, 4)), changed(9, only(change.Update, 12, 5)), deletion(10)})
-	row := must.Get(Major(t.Context(), d.job(before, 0), []int{1}))(t)
+	row := must.Get(Major(t.Context(), d.job(before, mvcc.Retained{}), []int{1}))(t)
 	h := must.Get(reopen(t, d, testSchema, row).Histories(mvcc.Everything))(t)
-	res := must.Get(runOn(d, testSchema, 0, 0, h))(t)
+	res := must.Get(runOn(d, testSchema, mvcc.Retained{}, 0, h))(t)
 	const want = "k val=4 nullable=5; UNDO [@9 SET nullable=3, @8 SET val=2, @7 SET nullable=NULL, @7 SET " +
 		"val=1, @5 DELETE]; REDO [@10 DELETE]\n"
 	must.Equal(t, res.text(), want)
@@ -180,7 +180,7 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	third := []change.Delta{changed(9, only(change.Update, 11, 7)), deletion(11),
 		changed(12, change.List{byte(change.Reinsert)})}
 	d, before := files(t, first, second, third)
-	row := must.Get(Minor(t.Context(), d.job(before, mvcc.Max)))(t)
+	row := must.Get(Minor(t.Context(), d.job(before, mvcc.Retained{Floor: mvcc.Max})))(t)
 	after := reopen(t, d, testSchema, row)
 	const want = "k val=1 nullable=NULL; UNDO [@5 DELETE]; REDO [@7 SET val=2, @7 SET =1, @7 SET val=4, " +
 		"@7 SET val=5, @8 SET nullable=1, " +
@@ -195,7 +195,7 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	}
 	for _, n := range []int{0, 1} {
 		d, set := files(t, [][]change.Delta{first}[:n]...)
-		must.Equal(t, must.Get(Minor(t.Context(), d.job(set, 0)))(t), nil, n, "files")
+		must.Equal(t, must.Get(Minor(t.Context(), d.job(set, mvcc.Retained{Floor: 0})))(t), nil, n, "files")
 	}
 }
 
@@ -203,10 +203,10 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 	d, set := files(t, []change.Delta{changed(7, set(change.Update, 2, 3))},
 		[]change.Delta{changed(9, only(change.Update, 12, 5))})
-	row, err := Major(t.Context(), d.job(set, 0), []int{2}) // undos of 9 and 7
+	row, err := Major(t.Context(), d.job(set, mvcc.Retained{Floor: 0}), []int{2}) // undos of 9 and 7
 	must.Do(t, err)
 	set = reopen(t, d, testSchema, row)
-	if row, err = Major(t.Context(), d.job(set, 0), nil); err != nil { // undo of 7, first in the list
+	if row, err = Major(t.Context(), d.job(set, mvcc.Retained{Floor: 0}), nil); err != nil { // undo of 7, first in the list
 		t.Fatal(err)
 	}
 	set = reopen(t, d, testSchema, row)
@@ -264,7 +264,7 @@ func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {
 		d.blocks[id].Bytes[40] ^= 1
 		damaged, err := rowset.Open(testSchema, set.Metadata(), rowset.Options{Blocks: d})
 		if err == nil {
-			_, err = do(t.Context(), d.job(damaged, 0))
+			_, err = do(t.Context(), d.job(damaged, mvcc.Retained{}))
 		}
 		must.Fail(t, err, fault.ErrCorrupt, name, "of a damaged file")
 
@@ -272,7 +272,7 @@ func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {
 		row := *set.Metadata()
 		row.Redo = append(row.Redo, d.deltaFile(t, beyond)...)
 		if set, err = rowset.Open(testSchema, &row, rowset.Options{Blocks: d}); err == nil {
-			_, err = do(t.Context(), d.job(set, 0))
+			_, err = do(t.Context(), d.job(set, mvcc.Retained{Floor: 0}))
 		}
 		must.Fail(t, err, fault.ErrCorrupt, name, "of a change of no row")
 
@@ -283,7 +283,7 @@ func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {
 	d, set := files(t, redo, redo)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	must.Fail(t, must.Err(Major(ctx, d.job(set, 0), nil)), context.Canceled, "major after its end")
+	must.Fail(t, must.Err(Major(ctx, d.job(set, mvcc.Retained{Floor: 0}), nil)), context.Canceled, "major after its end")
 }
 
 // compactDeltas runs a delta compaction, or a delta flush, of a rowset of the table.
@@ -295,10 +295,10 @@ func (t *table) compactDeltas(i int) (what string, err error) {
 		return "delta flush", t.flushDeltas(i)
 	case 2, 3:
 		what = "minor"
-		row, err = Minor(context.Background(), t.disk.job(d, t.floor))
+		row, err = Minor(context.Background(), t.disk.job(d, t.Retained))
 	case 4:
 		what = "undo gc"
-		row = DropUndos(d.State(), t.floor)
+		row = DropUndos(d.State(), t.First())
 	default:
 		var cols []int
 		for c := t.schema.Keys; n > 5 && c < len(t.schema.Columns); c++ {
@@ -307,7 +307,7 @@ func (t *table) compactDeltas(i int) (what string, err error) {
 			}
 		}
 		what = fmt.Sprintf("major of %v", cols)
-		row, err = Major(context.Background(), t.disk.job(d, t.floor), cols)
+		row, err = Major(context.Background(), t.disk.job(d, t.Retained), cols)
 	}
 	if err != nil || row == nil {
 		return what, err
@@ -384,7 +384,7 @@ func TestDeltaCompactionsChangeNoAnswer(t *testing.T) {
 				_, err = tab.merge(1 + r.IntN(len(tab.sets)))
 			} else {
 				if r.IntN(6) == 0 {
-					tab.floor += mvcc.Timestamp(r.IntN(8))
+					tab.rise(8)
 				}
 				what, err = tab.compactDeltas(r.IntN(len(tab.sets)))
 			}
@@ -392,7 +392,7 @@ func TestDeltaCompactionsChangeNoAnswer(t *testing.T) {
 			if err == nil {
 				err = tab.check()
 			}
-			must.Do(t, err, "round", round, "floor", tab.floor, "after", did)
+			must.Do(t, err, "round", round, "retained", tab.Retained, "after", did)
 		}
 	}
 }

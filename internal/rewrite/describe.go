@@ -14,7 +14,7 @@ import (
 
 // Ages are the timestamps by which DescribeDeltas tells old files.
 type Ages struct {
-	Floor mvcc.Timestamp // the history floor
+	First mvcc.Timestamp // the lowest that can be read
 	// Rest is the timestamp up to which the base and the redos of a rowset at rest were written. With
 	// 0 no rowset is at rest.
 	Rest mvcc.Timestamp
@@ -35,7 +35,7 @@ func DescribeDeltas(s *rowset.State, table *schema.Schema, ages Ages, files sche
 		Redos:     len(s.Deltas.Redo),
 		Updated:   updatedColumns(s, table, lengths),
 		OfColumns: len(s.Meta.Columns),
-		Gone:      Gone(s, ages.Floor),
+		Gone:      Gone(s, ages.First),
 	}
 	in.BaseBytes = s.Meta.Bytes - in.RedoBytes - sizeOf(s.Deltas.Undo)
 	for _, f := range s.Deltas.Redo {
@@ -55,12 +55,12 @@ func DescribeDeltas(s *rowset.State, table *schema.Schema, ages Ages, files sche
 		in.Recompressible, in.Written = len(s.Meta.Recompressible(table)), s.Meta.Written
 	}
 	for _, f := range s.Deltas.Undo {
-		if stale(f, ages.Floor) {
+		if stale(f, ages.First) {
 			in.StaleUndos++
 			in.StaleBytes += f.Bytes()
 		}
 	}
-	if !slices.ContainsFunc(s.Meta.Births, func(b delta.Birth) bool { return b.TS > ages.Floor }) {
+	if !slices.ContainsFunc(s.Meta.Births, func(b delta.Birth) bool { return b.TS > ages.First }) {
 		in.StaleBirths = len(s.Meta.Births)
 	}
 	return in
@@ -109,17 +109,17 @@ func updatedColumns(s *rowset.State, table *schema.Schema,
 	return list
 }
 
-// stale reports whether no read at floor or later needs an undo file: an undo at ts leads to the
+// stale reports whether no read at first or later needs an undo file: an undo at ts leads to the
 // state before ts.
-func stale(f *delta.File, floor mvcc.Timestamp) bool { return f.Stats().Max <= floor }
+func stale(f *delta.File, first mvcc.Timestamp) bool { return f.Stats().Max <= first }
 
-// Gone reports whether no read at floor or later sees any row of the rowset: all rows were deleted
-// at or below the floor. Such a rowset never changes again. Some of the deletes may be in memory only.
+// Gone reports whether no read at first or later sees any row of the rowset: all rows were deleted
+// at or before first. Such a rowset never changes again. Some of the deletes may be in memory only.
 // Source: tablet spec §14.5.
-func Gone(s *rowset.State, floor mvcc.Timestamp) bool {
+func Gone(s *rowset.State, first mvcc.Timestamp) bool {
 	live := s.Meta.LiveRows
 	if mem := s.Deltas.Mem; mem != nil {
 		live -= mem.Deleted()
 	}
-	return live == 0 && s.Deltas.MaxTimestamp() <= floor
+	return live == 0 && s.Deltas.MaxTimestamp() <= first
 }

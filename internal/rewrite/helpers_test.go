@@ -190,15 +190,15 @@ type result struct {
 
 // run rewrites inputs into rowsets of about targetBytes; 0 means one.
 func run(s *schema.Schema, floor mvcc.Timestamp, targetBytes int64, inputs ...Input) (*result, error) {
-	return runOn(newDisk(), s, floor, targetBytes, inputs...)
+	return runOn(newDisk(), s, mvcc.Retained{Floor: floor}, targetBytes, inputs...)
 }
 
-func runOn(d *disk, s *schema.Schema, floor mvcc.Timestamp, targetBytes int64, inputs ...Input) (*result, error) {
+func runOn(d *disk, s *schema.Schema, retained mvcc.Retained, targetBytes int64, inputs ...Input) (*result, error) {
 	res := &result{disk: d}
 	next := uint64(0)
 	w := rowset.NewRollingWriter(res.disk, s, func() uint64 { next++; return next }, targetBytes)
 	var err error
-	if res.stats, err = Run(context.Background(), Job{Schema: s, Inputs: inputs, Floor: floor, Writer: w}); err != nil {
+	if res.stats, err = Run(context.Background(), Job{Schema: s, Inputs: inputs, Retained: retained, Writer: w}); err != nil {
 		return nil, err
 	}
 	if res.rows, err = w.Finish(); err != nil {

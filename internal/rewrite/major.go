@@ -78,10 +78,11 @@ type major struct {
 	base   *rowset.BaseReader
 	redos  *delta.Collector
 	folder folder
-	out    *rowset.BaseWriter
-	rows   bool // out writes a row file
-	undo   deltaFile
-	redo   deltaFile
+	thinner
+	out  *rowset.BaseWriter
+	rows bool // out writes a row file
+	undo deltaFile
+	redo deltaFile
 
 	picked []*batch.Vector // of cols, in a window of all columns
 	cells  [][]byte        // of one row, by index in cols
@@ -96,6 +97,7 @@ func newMajor(job DeltaJob, cols []int, options []cfile.WriterOptions) (*major, 
 		cells: make([][]byte, len(cols))}
 	m.folder = folder{schema: s, setBy: make([]uint64, len(cols)),
 		index: func(id schema.ColumnID) int { return slices.Index(cols, s.IndexID(id)) }}
+	m.thinner = thinner{Retained: job.Retained, folder: &m.folder}
 	// The redos in files, without the undos and the delta mem store.
 	m.redos = (&delta.Tracker{Schema: s, Redo: job.State.Deltas.Redo}).NewCollector(mvcc.Everything)
 	var err error
@@ -153,7 +155,7 @@ func (m *major) row(vectors []*batch.Vector, i int, redo []change.Delta) error {
 	m.fresh = m.fresh[:0]
 	for _, d := range redo {
 		if d.List.Kind() != change.Delete {
-			if back := m.folder.update(m.cells, d.List, change.Update); back != nil && d.TS > m.job.Floor {
+			if back := m.folder.update(m.cells, d.List, change.Update); back != nil && d.TS > m.thinner.First() {
 				m.fresh = append(m.fresh, change.Delta{Row: d.Row, TS: d.TS, List: back})
 			}
 			if d.List = m.rest(d.List); d.List == nil {
@@ -167,8 +169,9 @@ func (m *major) row(vectors []*batch.Vector, i int, redo []change.Delta) error {
 	for c, v := range vectors {
 		v.SetCell(i, m.cells[c])
 	}
-	for k := len(m.fresh) - 1; k >= 0; k-- {
-		if err := m.undo.append(m.fresh[k]); err != nil {
+	slices.Reverse(m.fresh)
+	for _, d := range m.thin(m.fresh[:0], m.fresh) {
+		if err := m.undo.append(d); err != nil {
 			return err
 		}
 	}

@@ -275,7 +275,14 @@ func (m *merger) fold(key []byte) error {
 			return err
 		}
 	}
-	newest, err := m.folder.chain(versions)
+	seen := 0
+	for i := range versions {
+		if m.out.sees(&versions[i]) {
+			versions[seen], versions[i] = versions[i], versions[seen]
+			seen++
+		}
+	}
+	newest, err := m.folder.chain(versions[:max(seen, 1)])
 	if err != nil {
 		return err
 	}

@@ -6,15 +6,14 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
 
 // outBytes is about how many bytes of byte strings and change lists are written at once.
 const outBytes = 1 << 20
 
-// output is the stage through which every row of a merge reaches the writer. It drops what no read
-// at or above the history floor needs: undos at or below the floor, and rows deleted there.
+// output is the stage through which every row of a merge reaches the writer. It drops what no
+// retained state needs: undos, and rows that were deleted.
 //
 // Rows come in key order in one of three forms, from fastest to slowest: appendAll, a complete window
 // of an input, either as it is stored or with its cells; appendRow, a row without redos whose key no
@@ -24,8 +23,7 @@ const outBytes = 1 << 20
 // order of the next window. The writer gets the same windows in the same order whatever the number
 // of processors.
 type output struct {
-	floor  mvcc.Timestamp
-	folder *folder
+	thinner
 	window *window   // the current one
 	spare  []*window // their memory
 	number int64     // of the current window, from 1
@@ -77,7 +75,7 @@ type patch struct {
 
 // newOutput starts the goroutine, which close ends.
 func newOutput(job *Job, f *folder) *output {
-	o := &output{floor: job.Floor, folder: f, number: 1, most: batch.RowsOf(batch.RowBytes(job.Schema.Columns)), writer: job.Writer, convert: job.Convert,
+	o := &output{thinner: thinner{Retained: job.Retained, folder: f}, number: 1, most: batch.RowsOf(batch.RowBytes(job.Schema.Columns)), writer: job.Writer, convert: job.Convert,
 		gather: newGatherer(job.Schema),
 		full:   make(chan *window, windows), written: make(chan *window, windows), ended: make(chan struct{})}
 	for range windows {
@@ -89,7 +87,7 @@ func newOutput(job *Job, f *folder) *output {
 }
 
 // appendAll appends all rows of an input window, without copying, if they have no redos and, unless
-// they are stored ones, the floor drops none of their data. Otherwise it returns false and appends
+// they are stored ones, none of their undos is below the floor. Otherwise it returns false and appends
 // nothing.
 func (o *output) appendAll(h *head) (done bool, err error) {
 	if len(h.rows.Redo) > 0 {
@@ -99,7 +97,7 @@ func (o *output) appendAll(h *head) (done bool, err error) {
 		return true, o.appendStored(h)
 	}
 	for i := range h.rows.Undo {
-		if h.rows.Undo[i].TS <= o.floor {
+		if h.rows.Undo[i].TS <= o.Floor {
 			return false, nil
 		}
 	}
@@ -122,8 +120,8 @@ func (o *output) appendStored(h *head) error {
 			return &rowset.ReadError{ID: s.Set.Metadata().ID, Err: err}
 		}
 	}
-	s.Undo = slices.DeleteFunc(s.Undo, func(d change.Delta) bool { return d.TS <= o.floor })
-	s.Births = slices.DeleteFunc(s.Births, func(b delta.Birth) bool { return b.TS <= o.floor })
+	s.Undo = o.thinRows(s.Undo)
+	s.Births = slices.DeleteFunc(s.Births, func(b delta.Birth) bool { return b.TS <= o.First() })
 	h.used, h.part = o.number, -1
 	o.window.stored = s
 	return o.flush()
@@ -148,9 +146,9 @@ func (o *output) appendRow(h *head, row int, key []byte, undo []change.Delta) {
 }
 
 // appendFolded appends a folded row and returns its position in the window. It drops a row that was
-// deleted at or below the floor, where no read can see it.
+// deleted and that no retained state has.
 func (o *output) appendFolded(key []byte, v *version) uint32 {
-	if v.deleted != nil && v.deleted.TS <= o.floor {
+	if !o.sees(v) {
 		return dropped
 	}
 	w := o.window
@@ -188,17 +186,15 @@ func (o *output) place(h *head, row int, at uint32) {
 	p.to = append(p.to, at)
 }
 
-// appendUndos appends the undos of one row, newest first, that reads at or above the floor need: an
-// undo at ts leads to the state before ts, which such a read needs only if ts is above the floor.
+// appendUndos appends what retained states need of the undos of one row, newest first.
 func (o *output) appendUndos(undo []change.Delta, row uint32) {
 	w := o.window
-	for i := range undo {
-		d := &undo[i]
-		if d.TS <= o.floor {
-			return
-		}
+	n := len(w.undo)
+	w.undo = o.thin(w.undo, undo)
+	for i := range w.undo[n:] {
+		d := &w.undo[n+i]
+		d.Row = row
 		w.bytes += len(d.List)
-		w.undo = append(w.undo, change.Delta{Row: row, TS: d.TS, List: d.List})
 	}
 }
 

@@ -3,13 +3,13 @@
 // Run rewrites rows, both for a flush, whose only input is the MemRowSet, and for a merging
 // compaction, whose inputs are rowsets. It merges rows by key, applies their redos to the base,
 // keeps the undos, joins the histories of a key that was deleted in one input and inserted again in
-// another, and drops versions below the history floor. The new files become part of the table by
+// another, and drops versions that are not retained. The new files become part of the table by
 // the caller's metadata commit.
 //
 // Minor, Major, and Recompress rewrite files of one rowset, whose rows keep their IDs: Minor merges
 // several redo files into one, Major applies the redos of some columns to the base, and Recompress
-// rewrites columns so that they take less space. DropUndos drops undo files that are below the
-// history floor. Package compaction chooses which of these are due; DescribeDeltas describes a
+// rewrites columns so that they take less space. DropUndos drops undo files that no
+// read needs. Package compaction chooses which of these are due; DescribeDeltas describes a
 // rowset for that choice.
 //
 // Run reads inputs as of one snapshot, with concurrent writers. Source: tablet spec §13 and §14.
@@ -63,11 +63,11 @@ type Storer interface {
 type Job struct {
 	Schema *schema.Schema
 	Inputs []Input
-	// Floor is the lowest timestamp at which the result must be readable. Min keeps everything.
-	Floor  mvcc.Timestamp
+	// Retained says which states the result must have. Floor Min keeps everything.
+	mvcc.Retained
 	Writer *rowset.RollingWriter
 	// Convert, if not nil, turns rows with the columns of Schema into rows with the columns of
-	// Writer. It gets the rows that are written: what the floor drops is gone. It is called by one
+	// Writer. It gets the rows that are written: what is not retained is gone. It is called by one
 	// goroutine, in the order of the rows. Its argument is valid during the call, its result until
 	// the next one. No rows are then written as they are stored.
 	Convert func(*change.Rows) (*change.Rows, error)

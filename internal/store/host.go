@@ -27,17 +27,20 @@ func (h host) Append(rec *record.Writer, table uint32) (mvcc.Timestamp, lsn.LSN,
 	return h.Writer.Announce(rec, table)
 }
 
-// HistoryFloor returns the present time less the retention, or a lower timestamp that a snapshot or
-// a running read pins. It returns Min if history is kept forever or the clock is not a physical
-// one. It never returns less than the table's present floor, which a longer retention does not
-// lower. From then on, reads of the table below the floor are refused.
-func (h host) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
+// Retained returns the present time less the retention as the floor, or a lower timestamp if a pin
+// retains all states after it. The floor is Min if history is kept forever or the clock is not a
+// physical one. It is never less than the table's present floor, which a longer retention does not
+// lower. From then on, reads of the table below the floor are refused, except those of the points,
+// which are pinned.
+func (h host) Retained(t *tablet.Tablet, historySec int64) mvcc.Retained {
 	floor := h.Oldest(historySec)
 	if h.InFlight() {
 		floor = min(floor, h.Visible()) // reads of the newest state do not see what is in flight
 	}
-	return max(h.Pins.Choose(t.Number, floor), t.Metadata().HistoryFloor)
+	return h.Pins.Choose(t, floor)
 }
+
+func (h host) Retains(t *tablet.Tablet, ts mvcc.Timestamp) bool { return h.Pins.Retains(t.Number, ts) }
 
 // Now is 0 for a clock that is not a physical one.
 func (h host) Now() mvcc.Timestamp { return h.PhysicalTime() }

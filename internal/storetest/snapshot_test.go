@@ -60,9 +60,8 @@ func TestRunningScanPinsHistory(t *testing.T) {
 				putNumber(t, store, table, rows-1, 2)
 				w.move(2 * time.Hour)
 				must.Do(t, table.Compact(ctx))
-				if p := table.Properties(); p.HistoryFloor > ts {
-					t.Fatalf("past=%v: the floor is at %v, above the scan's %v", past, p.HistoryFloor, ts)
-				}
+				must.Equal(t, must.Get(table.Count(ctx, oribi.AsOf(ts), oribi.Where(oribi.Eq("v", 1))))(t), rows,
+					"past", past, "rows as of the scan")
 			}
 			n++
 		}
@@ -72,9 +71,7 @@ func TestRunningScanPinsHistory(t *testing.T) {
 		}
 		putNumber(t, store, table, 1, 3)
 		must.Do(t, table.Compact(ctx))
-		if p := table.Properties(); p.HistoryFloor <= ts {
-			t.Errorf("past=%v: the floor is still at %v", past, p.HistoryFloor)
-		}
+		must.Fail(t, must.Err(table.Count(ctx, oribi.AsOf(ts))), oribi.ErrTooOld, "past", past)
 		must.Do(t, store.Close())
 	}
 }

@@ -92,7 +92,7 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) ([]Retype
 		e.Kind, e.Why = compaction.DeltaFlush, "the schema changes"
 	}
 	if e.Frozen != nil || len(e.Removed) > 0 {
-		e.Floor = t.opts.Store.HistoryFloor(t, longer(old.HistorySec, row.HistorySec))
+		e.Retained = t.opts.Store.Retained(t, longer(old.HistorySec, row.HistorySec))
 	}
 	if e.Kind != "" {
 		j.announce()

@@ -194,8 +194,8 @@ func (j *job) writeDeltaFiles(ctx context.Context, c compaction.DeltaChoice) (*r
 	if err != nil {
 		return nil, err
 	}
-	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
-	run.Floor = e.Floor
+	e.Retained = t.opts.Store.Retained(t, t.Metadata().HistorySec)
+	run.Retained = e.Retained
 	run.RowFile = t.Metadata().RowFile
 	n := len(cols)
 	switch {
@@ -253,15 +253,15 @@ func (t *Tablet) dropUndos(ctx context.Context, ids []uint64, why string) (bytes
 	defer j.end()
 	e := &j.edit
 	e.Kind, e.Why = compaction.UndoGC, why
-	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	e.Retained = t.opts.Store.Retained(t, t.Metadata().HistorySec)
 	for _, d := range j.st.tree.Sets {
 		s := d.State()
 		if !slices.Contains(ids, s.Meta.ID) {
 			continue
 		}
-		if j.schema.gone(d, e.Floor) {
+		if j.schema.gone(d, e.First()) {
 			e.Removed = append(e.Removed, d)
-		} else if row := rewrite.DropUndos(s, e.Floor); row != nil {
+		} else if row := rewrite.DropUndos(s, e.First()); row != nil {
 			e.Replaced = append(e.Replaced, Replaced{Set: d, Row: row})
 		}
 	}

@@ -38,7 +38,13 @@ type Unflushed struct {
 	FirstRow, FirstChange lsn.LSN // the lowest LSNs in them; lsn.Max = none
 
 	Owned int64 // bytes of the delta mem stores that a flush leaves to compactions
-	Gone  int   // rowsets without a row that a read sees, at the history floor or later
+	Gone  int   // rowsets without a row that a read sees
+}
+
+// first returns the lowest timestamp that can be read.
+func (t *Tablet) first() mvcc.Timestamp {
+	r := t.opts.Store.Retained(t, t.Metadata().HistorySec)
+	return r.First()
 }
 
 // Unflushed describes the memory of the table. It is zero if the table was dropped or closed.
@@ -54,8 +60,9 @@ func (t *Tablet) Unflushed() Unflushed {
 	}
 	owned := t.claims.compactedIDs()
 	var changed []*delta.MemStore
+	first := t.first()
 	for _, d := range st.tree.Sets {
-		if d.Dead(mvcc.Everything) && d.Dead(mvcc.AsOf(t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec))) {
+		if d.Dead(mvcc.Everything) && d.Dead(mvcc.AsOf(first)) {
 			u.Gone++
 		}
 		switch m := d.Tracker().Mem; {
@@ -84,7 +91,7 @@ func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo
 	}
 	defer st.release()
 	row := t.Metadata()
-	ages := rewrite.Ages{Floor: t.opts.Store.HistoryFloor(t, row.HistorySec), Now: t.opts.Store.Now(), Opened: t.opened}
+	ages := rewrite.Ages{First: t.first(), Now: t.opts.Store.Now(), Opened: t.opened}
 	if ages.Now > 0 && t.opts.RecompressAfter >= 0 {
 		ages.Rest = mvcc.FromTime(ages.Now.Time().Add(-t.opts.RecompressAfter))
 	}
@@ -96,7 +103,7 @@ func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo
 			if info.RedoBytes < leastFold {
 				info.Updated = nil
 			}
-			info.Gone = info.Gone || st.schema.allExpired(d, ages.Floor)
+			info.Gone = info.Gone || st.schema.allExpired(d, ages.First)
 			infos = append(infos, info)
 		}
 	}

@@ -37,9 +37,10 @@ type Edit struct {
 	// log. nil keeps it.
 	Mem *memrowset.MemRowSet
 
-	FlushedLSN    lsn.LSN        // raises the table's flushed LSN
-	AutoIncrement int64          // raises the highest value: that in Added, or of the inserts up to FlushedLSN
-	Floor         mvcc.Timestamp // raises the table's history floor
+	FlushedLSN    lsn.LSN // raises the table's flushed LSN
+	AutoIncrement int64   // raises the highest value: that in Added, or of the inserts up to FlushedLSN
+
+	mvcc.Retained // what the new files contain; Floor raises the table's history floor
 
 	Created []*blockmanager.Creation // the blocks of Added and Replaced
 	Confirm bool                     // the log cannot restore the effect
@@ -140,7 +141,7 @@ func (e *Edit) tableRow(row *meta.Table, nextRowSet uint64) *meta.Table {
 	}
 	next.NextRowSetID = nextRowSet
 	next.HistoryFloor = max(row.HistoryFloor, next.HistoryFloor, e.Floor)
-	next.Expiry = next.Expiry.Since(next.HistoryFloor)
+	next.Expiry = next.Expiry.Since(min(next.HistoryFloor, e.First()))
 	next.FlushedLSN = max(row.FlushedLSN, next.FlushedLSN, e.FlushedLSN)
 	next.AutoIncrement = max(row.AutoIncrement, next.AutoIncrement, e.AutoIncrement)
 	return &next

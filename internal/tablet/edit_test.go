@@ -213,7 +213,7 @@ memory: 20, frozen 12
 floor: 30
 `},
 		{"flush of the MemRowSet and the delta mem stores", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18, AutoIncrement: 7, Floor: 35,
+			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18, AutoIncrement: 7, Retained: mvcc.Retained{Floor: 35},
 				Added:    []Added{{Row: editRowSet(4)}},
 				Replaced: []Replaced{f.flushed(0, nil), f.flushed(1, nil)}}
 		}, `
@@ -273,7 +273,7 @@ memory: 20, frozen 12
 floor: 30
 `},
 		{"merge", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.Merge, Floor: 20, Removed: f.sets[1:],
+			return Edit{Kind: compaction.Merge, Retained: mvcc.Retained{Floor: 20}, Removed: f.sets[1:],
 				Added: []Added{{Row: editRowSet(4), Mem: f.deltaStore(13)}}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 5
@@ -288,7 +288,7 @@ memory: 20, frozen 12
 floor: 30
 `},
 		{"merge that leaves no row", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.Merge, Floor: 40, Removed: f.sets, Frozen: f.frozen}
+			return Edit{Kind: compaction.Merge, Retained: mvcc.Retained{Floor: 40}, Removed: f.sets, Frozen: f.frozen}
 		}, `
 table: version 0, next rowset 50, floor 40, flushed 8, auto 5
 delete: 1 2 3
@@ -319,7 +319,7 @@ memory: 20, frozen 12
 floor: 30
 `},
 		{"undo GC", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.UndoGC, Floor: 90, Removed: f.sets[2:],
+			return Edit{Kind: compaction.UndoGC, Retained: mvcc.Retained{Floor: 90}, Removed: f.sets[2:],
 				Replaced: []Replaced{{Set: f.sets[1], Row: f.rewritten(1, func(m *rowset.Metadata) { m.Undo = nil })}}}
 		}, `
 table: version 0, next rowset 50, floor 90, flushed 8, auto 5

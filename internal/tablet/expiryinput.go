@@ -14,7 +14,7 @@ import (
 )
 
 // expiringInput is the input of a flush or merge of a table whose rows expire. It adds a DELETE to
-// rows that have been expired, and unchanged, since the history floor or before, at the time of their
+// rows that have been expired, and unchanged, since the first timestamp that can be read or before, at the time of their
 // expiry. So the compaction drops them, as it does rows that were deleted then.
 //
 // The log may have a DELETE of such a row that is newer than the files, from an insert in its place.
@@ -23,7 +23,7 @@ type expiringInput struct {
 	rewrite.Input
 	test  expiry.Test
 	clock int
-	floor mvcc.Timestamp
+	first mvcc.Timestamp
 }
 
 // boundedInput is an expiringInput of a rowset.
@@ -35,8 +35,7 @@ type boundedInput struct {
 func (in boundedInput) First() []byte { return in.in.First() }
 func (in boundedInput) Keeps() int    { return in.in.Keeps() }
 
-// dropping returns an input without the rows that no read at the edit's floor or later sees because
-// they are expired. from is the rowset that the rows are in, nil for a MemRowSet.
+// dropping returns an input without the rows that no read sees because they are expired. from is the rowset that the rows are in, nil for a MemRowSet.
 //
 // If the statistics of the rowset show that there are none, it returns the input itself, from which
 // a merge copies cblocks.
@@ -44,11 +43,11 @@ func (j *job) dropping(in rewrite.Input, from *rowset.DiskRowSet) rewrite.Input 
 	if j.edit.Alter != nil {
 		return in // it may end the rule
 	}
-	floor := j.edit.Floor
+	first := j.edit.First()
 	if f := j.edit.Frozen; f != nil { // an earlier attempt may have frozen it long ago
-		floor = min(floor, f.now)
+		first = min(first, f.now)
 	}
-	test, ok := j.schema.Expiry.Final(floor)
+	test, ok := j.schema.Expiry.Final(first)
 	if !ok {
 		return in
 	}
@@ -57,7 +56,7 @@ func (j *job) dropping(in rewrite.Input, from *rowset.DiskRowSet) rewrite.Input 
 			return in
 		}
 	}
-	e := expiringInput{in, test, j.schema.Schema.IndexID(test.Column), floor}
+	e := expiringInput{in, test, j.schema.Schema.IndexID(test.Column), first}
 	if in, ok := in.(mergeInput); ok {
 		return boundedInput{e, in}
 	}
@@ -84,7 +83,7 @@ func (e expiringInput) Next() (*change.Rows, error) {
 		if len(undo) > 0 && undo[0].Row == row {
 			ts = max(ts, undo[0].TS) // the newest
 		}
-		if ts > e.floor {
+		if ts > e.first {
 			continue
 		}
 		added = append(added, change.Delta{Row: row, TS: ts, List: deleteList})
@@ -125,14 +124,14 @@ func (sc *TableSchema) mayDrop() bool { return len(sc.Expiry) > 0 }
 func isDelete(list change.List) bool { return bytes.Equal(list, deleteList) }
 
 // hasExpired reports whether a merge would drop rows of a rowset because they are expired: rows that
-// are expired as of the edit's floor and have not changed since.
+// are expired as of the first timestamp that can be read and have not changed since.
 func (j *job) hasExpired(d *rowset.DiskRowSet) (bool, error) {
-	test, ok := j.schema.Expiry.Final(j.edit.Floor)
+	test, ok := j.schema.Expiry.Final(j.edit.First())
 	if !ok {
 		return false, nil
 	}
 	gone := test.Gone(&j.schema.Schema.Columns[j.schema.Schema.IndexID(test.Column)])
-	at := mvcc.AsOf(j.edit.Floor)
+	at := mvcc.AsOf(j.edit.First())
 	r, err := scan.NewRequest(scan.Options{Schema: d.Schema, Filter: gone, Snapshot: at})
 	if err != nil {
 		return false, err
@@ -146,19 +145,19 @@ func (j *job) hasExpired(d *rowset.DiskRowSet) (bool, error) {
 	return found, it.Close()
 }
 
-// gone reports whether no read at floor or later sees any row of a rowset: all of them were deleted, or
+// gone reports whether no read at first or later sees any row of a rowset: all of them were deleted, or
 // are expired and have not changed since. Such a rowset is dropped without being read. It changes only
 // by DELETEs of expired rows from then on, from inserts in their place, which may be lost with it.
-func (sc *TableSchema) gone(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
-	return rewrite.Gone(d.State(), floor) || sc.allExpired(d, floor)
+func (sc *TableSchema) gone(d *rowset.DiskRowSet, first mvcc.Timestamp) bool {
+	return rewrite.Gone(d.State(), first) || sc.allExpired(d, first)
 }
 
 // allExpired reports whether the statistics of a rowset's files show that all its rows are expired as
-// of floor, and have not changed since.
-func (sc *TableSchema) allExpired(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
+// of first, and have not changed since.
+func (sc *TableSchema) allExpired(d *rowset.DiskRowSet, first mvcc.Timestamp) bool {
 	s := d.State()
-	test, ok := sc.Expiry.Final(floor)
-	if !ok || !s.Deltas.Mem.Empty() || max(s.Meta.MaxTimestamp, s.Deltas.MaxTimestamp()) > floor {
+	test, ok := sc.Expiry.Final(first)
+	if !ok || !s.Deltas.Mem.Empty() || max(s.Meta.MaxTimestamp, s.Deltas.MaxTimestamp()) > first {
 		return false
 	}
 	for _, f := range s.Deltas.Redo {

@@ -119,7 +119,7 @@ func (j *job) flushes() bool {
 	switch {
 	case e.Frozen != nil:
 		e.Kind, e.Why = compaction.Flush, "the MemRowSet is flushed"
-		e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+		e.Retained = t.opts.Store.Retained(t, t.Metadata().HistorySec)
 	case len(e.Replaced) > 0:
 		e.Kind, e.Why = compaction.DeltaFlush, "the delta mem stores are flushed"
 	default:
@@ -196,7 +196,7 @@ func (j *job) writeRows(ctx context.Context, inputs []rewrite.Input, rows int64,
 	defer reserve(grow, rowset.WriterBytes(written))()
 	w := rowset.NewRollingWriter(j.output(ctx), written, t.newRowSetID, t.opts.TargetBytes)
 	w.RowFiles, w.Dictionaries = e.rowFiles(t.Metadata()), &t.dictionaries
-	run := rewrite.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w, Convert: convert}
+	run := rewrite.Job{Schema: s, Inputs: inputs, Retained: e.Retained, Writer: w, Convert: convert}
 	if progress := t.opts.Progress; progress != nil {
 		run.Progress = func(n int64) { progress(t.Name(), n, rows) }
 	}

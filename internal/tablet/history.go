@@ -24,7 +24,7 @@ type RowVersion = rowunion.RowVersion
 // the beginning of the history. Cells are never overwritten. Errors: ErrCorrupt.
 func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory, error) {
 	h, err := v.state.union().History(rowunion.HistoryOptions{Key: key, Snapshot: v.snap,
-		Since: max(since, v.state.floor), Cols: cols,
+		Since: min(max(since, v.state.floor), v.snap.Newest()), Cols: cols,
 		Expiry: v.Expiry, NewPast: newPast})
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", v.table, err)

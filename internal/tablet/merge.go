@@ -232,11 +232,11 @@ func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force 
 	defer j.end()
 	e := &j.edit
 	e.Kind, e.Why = compaction.Merge, why
-	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	e.Retained = t.opts.Store.Retained(t, t.Metadata().HistorySec)
 	for _, d := range j.st.tree.Sets {
 		if slices.Contains(ids, d.Metadata().ID) {
 			e.Removed = append(e.Removed, d)
-			force = force || needsRewrite(d, e.Floor) ||
+			force = force || needsRewrite(d, e.First()) ||
 				t.Metadata().RowFile == schema.FullRowFile && d.Metadata().RowFile == 0 ||
 				d.RowFileDamaged() || d.KeyDirectoryDamaged()
 		}
@@ -302,14 +302,14 @@ func (j *job) removed() (inputs []rewrite.Input, rows int64, err error) {
 
 // needsRewrite reports whether a rewrite would fold redos of the rowset into its base, or remove a
 // deleted row that history no longer contains.
-func needsRewrite(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
+func needsRewrite(d *rowset.DiskRowSet, first mvcc.Timestamp) bool {
 	tr := d.Tracker()
 	if !tr.Mem.Empty() {
 		return true
 	}
 	for _, f := range tr.Redo {
 		s := f.Stats()
-		if s.Reinserts > 0 || len(s.Columns) > 0 || s.Min <= floor {
+		if s.Reinserts > 0 || len(s.Columns) > 0 || s.Min <= first {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -62,7 +63,7 @@ func (t *Tablet) Next(
 func (t *Tablet) editTo(
 	st *tabletState, row *meta.Table, sets []*rowset.Metadata, changed map[uint64]bool, keep bool,
 ) Edit {
-	e := Edit{FlushedLSN: row.FlushedLSN, AutoIncrement: row.AutoIncrement, Floor: row.HistoryFloor}
+	e := Edit{FlushedLSN: row.FlushedLSN, AutoIncrement: row.AutoIncrement, Retained: mvcc.Retained{Floor: row.HistoryFloor}}
 	tableSchema := st.schema
 	if !sameSchema(t.Metadata(), row) {
 		tableSchema, keep = tableSchemaOf(row), false

@@ -19,14 +19,10 @@ type Snapshot struct {
 	Latest bool // At is the newest published state, which is never too old
 }
 
-// snapshot returns the timestamps that a read sees, after a check against the history floor. The
-// newest state may be older than the floor: it then equals the state at the floor, since nothing
-// was published in between.
+// snapshot returns the timestamps that a read below the history floor sees. The newest state may be
+// older than the floor: it then equals the state at the floor, since nothing was published in between.
 func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, error) {
-	switch {
-	case snap.At.Sees(st.floor):
-		return snap.At, nil
-	case snap.Latest:
+	if snap.Latest {
 		return mvcc.AsOf(st.floor), nil
 	}
 	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.At.Newest(), st.floor,
@@ -66,10 +62,12 @@ func (t *Tablet) SetView(v *View, at Snapshot) error {
 	if err != nil {
 		return err
 	}
-	snap, err := st.snapshot(t.Name(), at)
-	if err != nil {
-		st.release()
-		return err
+	snap := at.At
+	if !snap.Sees(st.floor) && !t.opts.Store.Retains(t, snap.Newest()) {
+		if snap, err = st.snapshot(t.Name(), at); err != nil {
+			st.release()
+			return err
+		}
 	}
 	v.TableSchema, v.table, v.state, v.snap = st.schema, t.Name(), st, snap
 	v.setExpired()

@@ -174,7 +174,8 @@ func once(hook *func()) {
 	}
 }
 
-func (w *testStore) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
+func (w *testStore) Retained(*Tablet, int64) mvcc.Retained { return mvcc.Retained{Floor: w.floor} }
+func (w *testStore) Retains(*Tablet, mvcc.Timestamp) bool  { return false }
 
 func (w *testStore) Now() mvcc.Timestamp { return w.present }
 

@@ -69,9 +69,11 @@ type Store interface {
 	// BlockBytes appends the sizes of committed blocks, in bytes, to dst: −1 for a block that does
 	// not exist. It reads no file.
 	BlockBytes(dst []int64, ids ...block.ID) []int64
-	// HistoryFloor returns the earliest timestamp at which t may still be read: by a retention in
-	// seconds (−1 = forever), by the snapshots that pin history, and by the floor in t's metadata.
-	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
+	// Retained returns the states of t that may still be read: by a retention in seconds
+	// (−1 = forever), by the snapshots and reads that pin history, and by the floor in t's metadata.
+	Retained(t *Tablet, historySec int64) mvcc.Retained
+	// Retains reports whether ts, which is pinned, is one of the states that Retained returned last.
+	Retains(t *Tablet, ts mvcc.Timestamp) bool
 	// Now returns the present time; 0 if the clock is not a physical one.
 	Now() mvcc.Timestamp
 	// Timestamp returns a timestamp above the timestamps of all write batches so far and below the

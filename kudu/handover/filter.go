@@ -109,7 +109,7 @@ func (p *partition) rewrite(ctx context.Context, d *rowset.DiskRowSet, s *schema
 	w.RowFiles = schema.NoRowFile // its blocks get other IDs
 	in := &within{rows: h, p: p, out: change.Rows{Batch: batch.New(s.Columns, 0)}}
 	if _, err := rewrite.Run(ctx, rewrite.Job{Schema: s, Inputs: []rewrite.Input{in},
-		Floor: mvcc.Min, Writer: w}); err != nil {
+		Writer: w}); err != nil {
 		return nil, err
 	}
 	sets, err := w.Finish()
