@@ -21,6 +21,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
@@ -528,6 +529,7 @@ func (d *DiskRowSet) appendCells(
 	before := len(dst)
 	var cold []int
 	var keyCells [][]byte // decoded once they are needed
+	var disk diskTimer
 	for i, col := range cols {
 		cell, ok := state.Cell(d.Schema.Columns[col].ID)
 		switch {
@@ -542,8 +544,12 @@ func (d *DiskRowSet) appendCells(
 			}
 			cell = keyCells[col]
 		default:
-			if cell, ok, err = d.quickCell(l.row, col); err != nil {
-				return nil, err
+			if !disk.slow {
+				disk.begin()
+				if cell, ok, err = d.quickCell(l.row, col); err != nil {
+					return nil, err
+				}
+				disk.end()
 			}
 			if !ok {
 				cold = append(cold, i)
@@ -561,6 +567,32 @@ func (d *DiskRowSet) appendCells(
 		}
 	}
 	return dst, nil
+}
+
+// diskTimer finds out whether reads of parts of cblocks wait for the disk. If so, those that are left are
+// made in parallel; if the parts are in the system's memory, that would take longer than reading them. It
+// measures the first reads only, since looking at the clock takes time, too.
+type diskTimer struct {
+	reads int
+	start time.Time
+	slow  bool
+}
+
+const (
+	timedReads = 2
+	slowReads  = 100 * time.Microsecond // of timedReads
+)
+
+func (t *diskTimer) begin() {
+	if t.reads++; t.reads == 1 {
+		t.start = time.Now()
+	}
+}
+
+func (t *diskTimer) end() {
+	if t.reads == timedReads {
+		t.slow = time.Since(t.start) > slowReads
+	}
 }
 
 // Key returns the encoded key of a row. Errors: ErrCorrupt.
