@@ -296,7 +296,7 @@ func (d *DiskRowSet) StoredCells(row batch.Ordinal) (cells [][]byte, has []bool,
 	if err := f.parse(&s.page, number, key, value, d.Metadata().Rows); err != nil {
 		return nil, nil, err
 	}
-	image, missing, err := d.imageOf(f, s, int(row%batch.Ordinal(f.pageRows)), nil, nil)
+	image, missing, err := d.imageOf(f, s, row, nil, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -354,7 +354,7 @@ func (l *lookup) findStored(d *DiskRowSet, f *rowFile, p bloom.Probe) (found boo
 		if !l.base {
 			return nil
 		}
-		all, missing, err := d.imageOf(f, s, i, p.Key, l.cols)
+		all, missing, err := d.imageOf(f, s, l.row, p.Key, l.cols)
 		if err != nil {
 			return fmt.Errorf("rowset %d: row %d of the row file: %w", d.Metadata().ID, l.row, err)
 		}
@@ -443,10 +443,11 @@ func (d *DiskRowSet) pageKey(f *rowFile, s *rowScratch, row int) (key []byte, er
 
 // imageOf returns key and the image of a row of a page in the format of the rowset's schema, in one
 // allocation. Byte strings of columns cols that are not in the page are read from their columns if
-// the page says where they are. Otherwise the image has empty byte strings in these
-// columns, which are missing; missing is nil if there are none.
-func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte,
+// the page says where they are, and cells of cols that are stale if that reads no file. Otherwise the
+// image has empty cells in these columns, which are missing; missing is nil if there are none.
+func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, id batch.Ordinal, key []byte,
 	cols []int) (all []byte, missing []bool, err error) {
+	row := int(id % batch.Ordinal(f.pageRows))
 	s.cells, s.bytes, s.far = s.cells[:0], slices.Grow(s.bytes[:0], 16*len(d.columns)), s.far[:0]
 	size := len(key)
 	for col := range d.columns {
@@ -457,7 +458,11 @@ func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte,
 			cell = c.ReadDefault
 		case at == stale, !s.page.has(at):
 			known := false
-			if at != stale && slices.Contains(cols, col) {
+			switch {
+			case !slices.Contains(cols, col):
+			case at == stale:
+				cell, known = d.freshCell(id, col)
+			default:
 				if cell, known, err = d.farCell(s, col, at, row); err != nil {
 					return nil, nil, err
 				}
@@ -489,6 +494,14 @@ func (d *DiskRowSet) imageOf(f *rowFile, s *rowScratch, row int, key []byte,
 }
 
 var zeroCell [16]byte
+
+// freshCell returns a cell of a column that is stale in the row file. ok is false if that would have
+// to read a file, and after an error, which is not one of the row file: the caller reads the column.
+func (d *DiskRowSet) freshCell(row batch.Ordinal, col int) (cell []byte, ok bool) {
+	cell, ok, err := d.quickCell(row, col)
+	w := d.Schema.Columns[col].Type.Width()
+	return cell, ok && err == nil && (cell == nil || w == 0 || len(cell) == w)
+}
 
 // farCell reads a byte string of column col, the column at of the row file, that is not in a page. ok
 // is false if the page does not say where it is. If the byte string cannot be read there, the file
