@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -102,11 +103,38 @@ func (m *retention) diff(from, to mvcc.Timestamp) {
 	must.Equal(m.t, got, m.at(to), "differences", from, to)
 }
 
+// history checks the versions of a key that a read at ts sees: the first one is the row at ts.
+func (m *retention) history(k int64, at oribi.ReadOption, ts mvcc.Timestamp) {
+	first := true
+	for v, err := range m.table.History(context.Background(), k, at) {
+		if errors.Is(err, oribi.ErrNotFound) {
+			break
+		}
+		must.Do(m.t, err)
+		if !first && v.Timestamp == 0 {
+			break
+		}
+		if !first {
+			ts = v.Timestamp
+		}
+		value, ok := m.at(ts)[k]
+		must.Equal(m.t, v.Cells != nil, ok, "key", k, "at", ts, "exists")
+		if ok {
+			must.Equal(m.t, v.Row()["v"], any(value), "key", k, "at", ts)
+		}
+		if first = false; v.Timestamp > ts {
+			m.t.Fatalf("a read at %v sees a version of %v", ts, v.Timestamp)
+		}
+	}
+}
+
 func (m *retention) check() {
-	now := m.times[len(m.times)-1]
+	now := max(m.times[len(m.times)-1], m.table.Properties().HistoryFloor)
+	m.history(m.r.Int64N(8), oribi.Latest(), now)
 	for i, sn := range m.open {
 		must.Equal(m.t, must.Get(m.read(oribi.At(sn)))(m.t), m.at(sn.Timestamp()), "at a snapshot")
-		m.diff(sn.Timestamp(), now)
+		m.diff(sn.Timestamp(), max(now, sn.Timestamp()))
+		m.history(m.r.Int64N(8), oribi.At(sn), sn.Timestamp())
 		if i > 0 {
 			m.diff(m.open[i-1].Timestamp(), sn.Timestamp())
 		}
