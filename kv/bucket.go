@@ -72,13 +72,13 @@ func (b *Bucket) Rename(ctx context.Context, name string) error { return b.t.Ren
 func (b *Bucket) Put(
 	ctx context.Context, key, value []byte, opts ...oribi.CommitOption,
 ) (ts mvcc.Timestamp, err error) {
-	return b.write(ctx, oribi.OpUpsert, [][]byte{notNil(key), notNil(value), nil}, opts)
+	return b.write(ctx, oribi.OpUpsert, [][]byte{notNil(key), notNil(value), nil}, nil, opts)
 }
 
 // Delete removes a key, if it exists. Durability and ts are as for Put. Errors: the errors of
 // Batch.Commit.
 func (b *Bucket) Delete(ctx context.Context, key []byte, opts ...oribi.CommitOption) (ts mvcc.Timestamp, err error) {
-	return b.write(ctx, oribi.OpDeleteIgnore, [][]byte{notNil(key), nil, nil}, opts)
+	return b.write(ctx, oribi.OpDeleteIgnore, [][]byte{notNil(key), nil, nil}, nil, opts)
 }
 
 // DeleteRange removes the keys that are not below from and below to, at one timestamp, and returns their
@@ -107,7 +107,7 @@ func bound(key []byte) any {
 const keptBytes = 64 << 10
 
 func (b *Bucket) write(
-	ctx context.Context, op oribi.Op, cells [][]byte, opts []oribi.CommitOption,
+	ctx context.Context, op oribi.Op, cells [][]byte, set []bool, opts []oribi.CommitOption,
 ) (mvcc.Timestamp, error) {
 	var few [2]oribi.CommitOption
 	commit := few[:0]
@@ -118,7 +118,7 @@ func (b *Bucket) write(
 	if batch == nil {
 		batch = b.db.store.NewBatch()
 	}
-	batch.Cells(op, b.t, cells, nil)
+	batch.Cells(op, b.t, cells, set)
 	size := batch.Bytes()
 	ts, err := batch.Commit(ctx, commit...)
 	if size <= keptBytes {

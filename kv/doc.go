@@ -44,7 +44,8 @@
 //	–                                 PrefetchValues = false    Keys
 //	–                                 db.NewWriteBatch          DB.NewBatch
 //	–                                 db.NewStreamWriter        Bucket.Load
-//	–                                 Entry.WithTTL             PutTTL
+//	–                                 Entry.WithTTL             PutTTL, PutExpires, Touch
+//	–                                 item.ExpiresAt            ExpiresAt
 //	–                                 AllVersions               Bucket.History
 //	–                                 NewTransactionAt(ts)      DB.ViewAt; oribi.AsOf for a single read.
 //	                                                            For a time: mvcc.EndOf(t), oribi.AsOfTime(t)

@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -14,6 +15,10 @@ import (
 // PutTTL sets the value of a key, as Put does. The key expires after ttl: as of then and later, it
 // is absent, and no write is needed for that. A later Put of the key makes it last again, and a
 // later PutTTL sets another time.
+//
+// The ttl is one of the store's clock, which never goes back: if the machine's clock was ahead and was
+// set back by two hours, the store's stands almost still until the machine's has caught up, and keys
+// last two hours longer. Bucket.ExpiresAt returns the time.
 //
 // The first PutTTL alters the table of the bucket so that its rows expire (oribi.SetExpires). From
 // then on, reads and writes of the bucket take somewhat more time. ttl is rounded down to
@@ -29,7 +34,59 @@ func (b *Bucket) PutTTL(
 	if err != nil {
 		return 0, err
 	}
-	return b.write(ctx, oribi.OpUpsert, cells, opts)
+	return b.write(ctx, oribi.OpUpsert, cells, nil, opts)
+}
+
+// PutExpires sets the value of a key that expires at a time, rounded down to microseconds, as PutTTL does.
+// A key whose time has passed is absent at once. Errors: an error for the zero Time; the errors of PutTTL.
+func (b *Bucket) PutExpires(
+	ctx context.Context, key, value []byte, at time.Time, opts ...oribi.CommitOption,
+) (ts mvcc.Timestamp, err error) {
+	if err := b.expire(ctx); err != nil {
+		return 0, err
+	}
+	cells, err := expiring(key, value, at)
+	if err != nil {
+		return 0, err
+	}
+	return b.write(ctx, oribi.OpUpsert, cells, nil, opts)
+}
+
+// Touch makes a key expire after ttl from now on, and leaves its value. Errors: ErrNotFound if there is
+// no such key; the errors of PutTTL.
+func (b *Bucket) Touch(
+	ctx context.Context, key []byte, ttl time.Duration, opts ...oribi.CommitOption,
+) (ts mvcc.Timestamp, err error) {
+	if err := b.expire(ctx); err != nil {
+		return 0, err
+	}
+	cells, err := b.cells(key, nil, ttl)
+	if err != nil {
+		return 0, err
+	}
+	return b.write(ctx, oribi.OpUpdate, cells, touched, opts)
+}
+
+// touched are the columns that Touch sets, besides the key.
+var touched = []bool{keyColumn: true, expiresColumn: true}
+
+// ExpiresAt returns when a key expires, the zero Time if never. Errors: ErrNotFound if there is no such
+// key, also if it has expired; the errors of Get.
+func (b *Bucket) ExpiresAt(ctx context.Context, key []byte, opts ...oribi.ReadOption) (time.Time, error) {
+	var few [columnCount][]byte
+	cells, err := b.t.AppendCells(ctx, few[:0], notNil(key), opts...)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return expiryOf(cells), nil
+}
+
+// expiryOf returns when a row expires.
+func expiryOf(cells [][]byte) time.Time {
+	if cell := cells[expiresColumn]; cell != nil {
+		return time.UnixMicro(int64(binary.LittleEndian.Uint64(cell))).UTC()
+	}
+	return time.Time{}
 }
 
 // expire makes the keys of the bucket expire by its column, unless they do.
@@ -58,13 +115,38 @@ func (b *Bucket) cells(key, value []byte, ttl time.Duration) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	expires := binary.LittleEndian.AppendUint64(nil, uint64(now.Add(ttl).UnixMicro()))
+	return expiring(key, value, now.Add(ttl))
+}
+
+// expiring returns the cells of a row that expires at a time.
+func expiring(key, value []byte, at time.Time) ([][]byte, error) {
+	if at.IsZero() {
+		return nil, errors.New("kv: a key that expires at the zero time: want a time")
+	}
+	expires := binary.LittleEndian.AppendUint64(nil, uint64(at.UnixMicro()))
 	return [][]byte{notNil(key), notNil(value), expires}, nil
 }
 
 // PutTTL sets the value of a key that expires after ttl, as Bucket.PutTTL does. The ttl begins now.
 // Errors: the errors of Bucket.PutTTL and Put.
 func (b TxBucket) PutTTL(key, value []byte, ttl time.Duration) error {
+	return b.putExpiring(oribi.OpUpsert, nil, func(bucket *Bucket) ([][]byte, error) { return bucket.cells(key, value, ttl) })
+}
+
+// PutExpires sets the value of a key that expires at a time, as Bucket.PutExpires does. Errors: the
+// errors of Bucket.PutExpires and Put.
+func (b TxBucket) PutExpires(key, value []byte, at time.Time) error {
+	return b.putExpiring(oribi.OpUpsert, nil, func(*Bucket) ([][]byte, error) { return expiring(key, value, at) })
+}
+
+// Touch makes a key expire after ttl from now on, as Bucket.Touch does. The transaction has then read the
+// key. Errors: the errors of Bucket.Touch and Put.
+func (b TxBucket) Touch(key []byte, ttl time.Duration) error {
+	return b.putExpiring(oribi.OpUpdate, touched, func(bucket *Bucket) ([][]byte, error) { return bucket.cells(key, nil, ttl) })
+}
+
+// putExpiring writes the row that cells returns.
+func (b TxBucket) putExpiring(op oribi.Op, set []bool, cells func(*Bucket) ([][]byte, error)) error {
 	if err := b.writable(); err != nil {
 		return err
 	}
@@ -72,11 +154,27 @@ func (b TxBucket) PutTTL(key, value []byte, ttl time.Duration) error {
 	if err := bucket.expire(b.tx.ctx); err != nil {
 		return err
 	}
-	cells, err := bucket.cells(key, value, ttl)
+	row, err := cells(&bucket)
 	if err != nil {
 		return err
 	}
-	return b.write(oribi.OpUpsert, cells)
+	return b.tx.rows.Cells(op, b.t, row, set)
+}
+
+// ExpiresAt returns when a key expires, as Bucket.ExpiresAt does. Errors: the errors of Get.
+func (b TxBucket) ExpiresAt(key []byte) (time.Time, error) {
+	if err := b.ready(); err != nil {
+		return time.Time{}, err
+	}
+	if b.tx.rows == nil {
+		bucket := Bucket{b.tx.db, b.t}
+		return bucket.ExpiresAt(b.tx.ctx, key, b.tx.at)
+	}
+	_, cells, err := b.tx.rows.GetCells(b.t, notNil(key))
+	if err != nil {
+		return time.Time{}, err
+	}
+	return expiryOf(cells), nil
 }
 
 // PutTTL sets the value of a key that expires after ttl, as Bucket.PutTTL does. The ttl begins now.

@@ -125,3 +125,63 @@ func TestTTLInTransactionsAndBatches(t *testing.T) {
 	err = db.View(ctx, func(tx *kv.Tx) error { return tx.Bucket("b").PutTTL([]byte("k"), nil, time.Hour) })
 	wantError(t, "a transaction that only reads", err, kv.ErrTxNotWritable)
 }
+
+func TestTimesOfExpiry(t *testing.T) {
+	db, now := clocked(t)
+	b := bucket(t, db, "b")
+	put(t, b, "lasting", "1")
+	key, value := []byte("k"), []byte("v")
+	wantError(t, "Touch of no key", must.Err(b.Touch(ctx, key, time.Minute)), kv.ErrNotFound)
+	must.Refuse(t, must.Err(b.PutExpires(ctx, key, value, time.Time{})), "the zero time")
+	at := now.Add(time.Hour)
+	must.Get(b.PutExpires(ctx, key, value, at))(t)
+	check := func(what, key string, want time.Time) {
+		t.Helper()
+		got := []time.Time{must.Get(b.ExpiresAt(ctx, []byte(key)))(t)}
+		for _, run := range []func(func(*kv.Tx) error) error{
+			func(f func(*kv.Tx) error) error { return db.View(ctx, f) },
+			func(f func(*kv.Tx) error) error { return db.Update(ctx, f) },
+		} {
+			must.Do(t, run(func(tx *kv.Tx) error {
+				got = append(got, must.Get(tx.Bucket("b").ExpiresAt([]byte(key)))(t))
+				return nil
+			}))
+		}
+		for _, g := range got {
+			if !g.Equal(want) {
+				t.Errorf("%s: key %s expires at %v, want %v", what, key, got, want)
+			}
+		}
+	}
+	check("PutExpires", "k", at)
+	check("Put", "lasting", time.Time{})
+	must.Get(b.Touch(ctx, key, time.Minute))(t)
+	check("Touch", "k", now.Add(time.Minute))
+	equal(t, "the value", string(must.Get(b.Get(ctx, key))(t)), "v")
+	must.Do(t, db.Update(ctx, func(tx *kv.Tx) error {
+		rows := tx.Bucket("b")
+		must.Do(t, rows.PutExpires([]byte("other"), value, at))
+		wantError(t, "Touch of no key", rows.Touch([]byte("none"), time.Minute), kv.ErrNotFound)
+		return rows.Touch([]byte("lasting"), 2*time.Minute)
+	}))
+	check("PutExpires in a transaction", "other", at)
+	check("Touch in a transaction", "lasting", now.Add(2*time.Minute))
+	*now = now.Add(time.Minute)
+	wantError(t, "an expired key", must.Err(b.ExpiresAt(ctx, key)), kv.ErrNotFound)
+	wantError(t, "Touch of an expired key", must.Err(b.Touch(ctx, key, time.Minute)), kv.ErrNotFound)
+	must.Get(b.PutExpires(ctx, key, value, *now))(t)
+	equal(t, "a time that has passed", must.Get(b.Has(ctx, key))(t), false)
+}
+
+// A TTL is one of the store's clock: it lasts longer if the machine's clock is set back.
+func TestTTLWhileTheMachinesClockIsBehind(t *testing.T) {
+	db, now := clocked(t)
+	b := bucket(t, db, "b")
+	put(t, b, "before", "1")
+	*now = now.Add(-2 * time.Hour)
+	must.Get(b.PutTTL(ctx, []byte("k"), []byte("v"), time.Minute))(t)
+	*now = now.Add(2*time.Hour - time.Second)
+	equal(t, "before the store's clock moves", must.Get(b.Has(ctx, []byte("k")))(t), true)
+	*now = now.Add(2 * time.Minute)
+	equal(t, "a minute later", must.Get(b.Has(ctx, []byte("k")))(t), false)
+}
