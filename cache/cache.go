@@ -21,7 +21,8 @@
 // end, it is dropped and only its hash is kept. If a Get does, or if it is put again soon after, it
 // enters the main queue, where each Get gives it one more round. A full scan therefore passes
 // through the short queue and does not displace the values that point reads use. A full cache takes
-// a value of PutAgain at its second call only, directly into the main queue.
+// a value of PutAgain at its second call only, directly into the main queue. Small values that save much,
+// those of PutLasting, have a queue of their own with up to a quarter of the bytes.
 //
 // Simpler than Kudu: one policy, no persistent memory, no pinned entries.
 package cache

@@ -21,7 +21,7 @@ const trustFound = 32
 //	  key directory  absent             candidates for the row: 0.1 µs
 //	3 bloom file     absent             0.4 µs in memory, else a read of 4 KiB
 //	4 row file       both, base data    a read of a page for each row
-//	5 key index      both               0.7 µs in memory, else a read of 4 KiB or more
+//	5 key index      both               0.7 µs in memory, else a read of a part of a cblock, or of one
 //
 // Most lookups are of absent keys, since all rowsets whose bounds contain a key are asked until one
 // has it. So the cheapest source that can exclude a key is the first one. The row cache is next:
