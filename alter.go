@@ -16,8 +16,8 @@ import (
 
 // Alteration is one alteration of a table, an argument of Alter: AddColumn, DropColumn,
 // RenameColumn, SetType, SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable,
-// SetColumnComment, SetComment, SetHistory, SetRowFile, SetExpires, ClearExpires. A nil Alteration
-// has no effect.
+// SetColumnComment, SetComment, SetHistory, SetRowFile, SetExpires, ClearExpires, AddIndex, AddUnique,
+// DropIndex. A nil Alteration has no effect.
 type Alteration func(*draft) error
 
 // draft is the table's next metadata row while Alter builds it.
@@ -25,6 +25,8 @@ type draft struct {
 	row     *meta.Table
 	schema  *schema.Editor
 	retypes []tablet.Retype
+	index   *indexEdit // nil: none
+	n       int        // alterations so far
 }
 
 // Alter changes the table's schema and settings, durably: all changes in their order, or none. It
@@ -58,14 +60,24 @@ func (t *Table) Alter(ctx context.Context, changes ...Alteration) error {
 		row := *t.tab.Metadata()
 		d, err = draftOf(&row, changes)
 	}
+	if err == nil && d.index != nil {
+		return t.alterIndex(ctx, d.index)
+	}
 	if err == nil && d.endsRule() {
 		err = t.purge(ctx) // of most rows, while writers continue
 	}
 	if err == nil {
 		err = t.tab.Alter(ctx, func(row *meta.Table) ([]tablet.Retype, error) {
+			before := *row
 			d, err := draftOf(row, changes)
+			if err == nil {
+				err = t.keepsIndexes(&before, row)
+			}
 			return d.retypes, err
 		})
+	}
+	if err == nil {
+		err = t.alterIndexes(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("oribi: alter table %q: %w", t.tab.Name(), err)
@@ -83,6 +95,10 @@ func draftOf(row *meta.Table, changes []Alteration) (d draft, err error) {
 		if err := c(&d); err != nil {
 			return d, err
 		}
+		d.n++
+	}
+	if d.index != nil && d.n > 1 {
+		return d, fmt.Errorf("an index is added or dropped by an Alter of its own: %w", fault.ErrSchema)
 	}
 	row.NextColumnID = d.schema.NextID
 	row.Schema, err = d.schema.Schema()

@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -105,7 +104,7 @@ func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (B
 // DeleteWhere deletes every row that From, To, Prefix, and Where select. Without these options, it
 // deletes all rows. In all else it is like UpdateWhere.
 //
-// Without Where, and unless rows of the table expire, it does not make a list of the rows: one write
+// Without Where, unless rows of the table expire or it has indexes, it does not make a list of the rows: one write
 // batch deletes any number of them, in a time that hardly grows with their number, also with InPieces.
 // Rows that are scattered among many deleted ones are the exception: if a list of their runs does not fit
 // a write batch, they are deleted as with Where. Otherwise it misses no row: one that another writer commits during the call either is deleted too or has
@@ -151,7 +150,7 @@ func (t *Table) changeWhere(ctx context.Context, op Op, set Row, opts []BulkOpti
 // rowsChange is a bulk call: it commits one operation on each row that a scan finds.
 type rowsChange struct {
 	t   *Table
-	op  Op  // OpUpdateIgnore, OpDeleteIgnore, opPurge
+	op  Op  // OpUpdateIgnore, OpDeleteIgnore, opPurge, opReindex
 	set Row // of an update
 	o   bulkOptions
 	res BulkResult
@@ -189,7 +188,7 @@ func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
 
 // wholeRange reports whether the call deletes all rows in a range of keys, whatever their cells are.
 func (c *rowsChange) wholeRange() bool {
-	return c.op == OpDeleteIgnore && len(c.o.read.where) == 0 && !store.Expires(c.t.tab)
+	return c.op == OpDeleteIgnore && len(c.o.read.where) == 0 && !c.t.byRow()
 }
 
 // deleteRange deletes the rows in one write batch, without a list of them. If it returns ErrByRow, it has
@@ -274,7 +273,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	// The condition is tested under the row's lock: between the scan and the commit other writers
 	// may change the row.
 	op := tablet.Op{Kind: tablet.OpKind(c.op)}
-	if c.op != opPurge {
+	if c.op != opPurge && c.op != opReindex {
 		op.Check = &tablet.Condition{Filter: filter}
 	}
 	if c.op == OpUpdateIgnore {
@@ -420,3 +419,6 @@ func (c *rowsChange) next() Key {
 
 // opPurge is an operation of this package that deletes expired rows. No read changes by it.
 const opPurge = Op(tablet.Purge)
+
+// opReindex is an operation of this package that adds the entries of a row to indexes.
+const opReindex = Op(tablet.Reindex)

@@ -316,8 +316,8 @@ func (p *tableOps) rangeError(err error) error {
 	switch {
 	case !errors.Is(err, tablet.ErrByRow):
 		return err
-	case store.Expires(p.table.tab):
-		return fmt.Errorf("table %q: rows expire since the transaction has deleted a range: %w", p.table.tab.Name(), errTxConflict)
+	case p.table.byRow():
+		return fmt.Errorf("table %q: rows expire, or there is an index, since the transaction has deleted a range: %w", p.table.tab.Name(), errTxConflict)
 	}
 	return fmt.Errorf("table %q: %w: %w", p.table.tab.Name(), err, fault.ErrBatchTooLarge)
 }

@@ -7,9 +7,10 @@ import (
 
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
 )
 
-// CompactionResult describes a flush or compaction of a table.
+// CompactionResult describes a flush or compaction of a table, without what it did to the table's indexes.
 type CompactionResult = compaction.Result
 
 // Flush writes the table's memory to disk: new rows to rowsets, changes to delta files. What other
@@ -23,7 +24,7 @@ func (t *Table) Flush(ctx context.Context) error {
 
 // FlushResult is like Flush but also describes the flush.
 func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
-	return t.work(ctx, "flush", t.tab.Flush)
+	return t.workAll(ctx, "flush", (*tablet.Tablet).Flush)
 }
 
 // FlushTables is Flush for several tables, for all of a store with s.Tables(). Small tables share
@@ -43,7 +44,11 @@ func (s *Store) FlushTables(ctx context.Context, tables ...*Table) error {
 		}
 	}
 	if err == nil {
-		_, err = s.core.Writer.FlushAll(ctx, tablets(tables))
+		list := tablets(tables)
+		for _, t := range list[:len(tables):len(tables)] {
+			list = append(list, t.Indexes()...)
+		}
+		_, err = s.core.Writer.FlushAll(ctx, list)
 		s.core.Background.Poke()
 	}
 	return callErr("flush tables", err)
@@ -61,8 +66,8 @@ func (t *Table) Compact(ctx context.Context) error {
 
 // CompactResult is like Compact but also describes the compaction.
 func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
-	return t.work(ctx, "compact", func(ctx context.Context) (CompactionResult, error) {
-		r, err := t.tab.Compact(ctx)
+	return t.workAll(ctx, "compact", func(tab *tablet.Tablet, ctx context.Context) (CompactionResult, error) {
+		r, err := tab.Compact(ctx)
 		if err == nil {
 			t.store.core.Reclaim(ctx)
 		}
@@ -88,14 +93,14 @@ func (t *Table) Merge(ctx context.Context, c compaction.Choice) error {
 // whose merges have left neither fewer rowsets nor fewer overlaps. Writers wait and errors are as
 // for Merge; a panic of the policy is an error.
 func (t *Table) MergeBy(ctx context.Context, p compaction.Policy, budget int64) (CompactionResult, error) {
-	return t.work(ctx, "merge", func(ctx context.Context) (CompactionResult, error) {
+	return t.workAll(ctx, "merge", func(tab *tablet.Tablet, ctx context.Context) (CompactionResult, error) {
 		if p == nil {
 			return CompactionResult{}, errors.New("no policy")
 		}
 		if err := compaction.Validate(p); err != nil {
 			return CompactionResult{}, fmt.Errorf("policy: %w", err)
 		}
-		return t.tab.MergeBy(ctx, p, budget)
+		return tab.MergeBy(ctx, p, budget)
 	})
 }
 
@@ -118,17 +123,32 @@ func (t *Table) work(
 	return r, nil
 }
 
+// workAll is work on the table and its indexes. The result describes what it does to the table.
+func (t *Table) workAll(
+	ctx context.Context, what string, do func(*tablet.Tablet, context.Context) (CompactionResult, error),
+) (CompactionResult, error) {
+	return t.work(ctx, what, func(ctx context.Context) (CompactionResult, error) {
+		r, err := do(t.tab, ctx)
+		for _, x := range t.tab.Indexes() {
+			if err == nil {
+				_, err = do(x, ctx)
+			}
+		}
+		return r, err
+	})
+}
+
 // FlushDeltas writes the changes in memory of rows on disk to delta files. New rows stay in memory.
 // Writers wait and errors are as for Flush.
 func (t *Table) FlushDeltas(ctx context.Context) (CompactionResult, error) {
-	return t.work(ctx, "flush deltas", t.tab.FlushDeltas)
+	return t.workAll(ctx, "flush deltas", (*tablet.Tablet).FlushDeltas)
 }
 
 // CompactMinor merges the redo files of each rowset that has several into one, so that reads open
 // fewer files. It does not flush memory. The table's writers wait only while the result is
 // committed. Errors: as for Flush.
 func (t *Table) CompactMinor(ctx context.Context) (CompactionResult, error) {
-	return t.work(ctx, "minor compaction", t.tab.CompactMinor)
+	return t.workAll(ctx, "minor compaction", (*tablet.Tablet).CompactMinor)
 }
 
 // CompactMajor applies the changes in redo files to the base data of the named columns, or of all
@@ -152,12 +172,12 @@ func (t *Table) CompactMajor(ctx context.Context, columns ...string) (Compaction
 // at rest, see Options.RecompressAfter. It does not flush memory. Writers wait and errors are as
 // for CompactMinor.
 func (t *Table) Recompress(ctx context.Context) (CompactionResult, error) {
-	return t.work(ctx, "recompress", t.tab.Recompress)
+	return t.workAll(ctx, "recompress", (*tablet.Tablet).Recompress)
 }
 
 // CollectUndos removes versions that are older than the table's history, as far as it can without a
 // rewrite: whole undo files, and rowsets in which every row is deleted or expired. Writers wait and
 // errors are as for CompactMinor.
 func (t *Table) CollectUndos(ctx context.Context) (CompactionResult, error) {
-	return t.work(ctx, "undo gc", t.tab.CollectUndos)
+	return t.workAll(ctx, "undo gc", (*tablet.Tablet).CollectUndos)
 }

@@ -15,6 +15,7 @@ var (
 	ErrNoTable   = fault.ErrNoTable   // the store has no table of that name, or it was dropped
 	ErrNoColumn  = fault.ErrNoColumn  // the table has no column of that name
 	ErrKeyExists = fault.ErrKeyExists // an insert of a key that exists
+	ErrNotUnique = fault.ErrNotUnique // a row with the values of another one in a unique index; errors.As finds the *NotUnique
 	ErrExists    = fault.ErrExists    // a table of that name exists; a store exists where none may be
 	ErrRow       = fault.ErrRow       // a row of a write batch was refused; errors.As finds the *RowError
 	ErrSchema    = fault.ErrSchema    // a schema is not valid, or a struct or value does not fit it
@@ -49,6 +50,9 @@ var ErrCommitted = errors.New("the write batch was committed: Reset begins the n
 
 // RowError is a row of a write batch that was refused: its position, table, key, column, and cause.
 type RowError = change.RowError
+
+// NotUnique is the cause of a RowError that wraps ErrNotUnique.
+type NotUnique = change.NotUnique
 
 // callErr returns err as the error of a public call, see fault.Call.
 func callErr(place string, err error) error { return fault.Call(place, err) }

@@ -36,7 +36,7 @@ type Expiry struct {
 //
 // Rows that already expired when they were written are never visible.
 func Expires(column string, age time.Duration) TableOption {
-	return TableOption{func(t *meta.Table) error {
+	return TableOption{apply: func(t *meta.Table) error {
 		i := t.Schema.Index(column)
 		if i < 0 {
 			return fmt.Errorf("expiry: column %q: %w", column, t.Schema.NoColumn(column))

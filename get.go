@@ -48,6 +48,11 @@ func (t *Table) getRow(ctx context.Context, key any, opts []GetOption) (Row, err
 
 // read begins a read of one row and sets v to the state that it sees; done ends it.
 func (t *Table) read(ctx context.Context, o *readOptions, v *view) error {
+	return t.begin(ctx, o, false, v)
+}
+
+// begin is read. long is as of setView.
+func (t *Table) begin(ctx context.Context, o *readOptions, long bool, v *view) error {
 	if err := t.store.enter(); err != nil {
 		return err
 	}
@@ -61,7 +66,7 @@ func (t *Table) read(ctx context.Context, o *readOptions, v *view) error {
 		return fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
 	}
 	v.get = t.store.core.Counters.BeginGet()
-	err := t.setView(ctx, o, false, v)
+	err := t.setView(ctx, o, long, v)
 	begun = err == nil
 	return err
 }

@@ -58,6 +58,10 @@ func (t *Table) ingest(
 	if err := ctx.Err(); err != nil {
 		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), err)
 	}
+	if len(t.tab.Indexes()) > 0 {
+		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()),
+			fault.Reworded(fault.ErrUnsupported, "the table has indexes: add the rows in write batches"))
+	}
 	into, err := t.tab.BeginIngest()
 	if err != nil {
 		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), err)

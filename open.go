@@ -31,6 +31,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	if s.core, err = store.Open(dir, s.options()); err != nil {
 		return nil, fmt.Errorf("oribi: %s: %w", dir, err)
 	}
+	s.buildIndexes()
 	return s, nil
 }
 

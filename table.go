@@ -2,7 +2,6 @@ package oribi
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -21,14 +20,10 @@ import (
 
 type blockID = block.ID
 
-// TableOption is an option of CreateTable: History, Comment, RowFile, Expires. The zero TableOption
-// has no effect.
-type TableOption struct{ apply func(*meta.Table) error }
-
 // History keeps old versions of the table's rows for d, or HistoryForever. The default is that of
 // the store, Options.History.
 func History(d time.Duration) TableOption {
-	return TableOption{func(t *meta.Table) (err error) {
+	return TableOption{apply: func(t *meta.Table) (err error) {
 		if t.HistorySec, err = historySeconds(d); err != nil {
 			return fmt.Errorf("%w: %w", err, fault.ErrSchema)
 		}
@@ -40,7 +35,7 @@ const maxCommentBytes = 256 // as of a column. Source: tablet spec §20
 
 // Comment stores a text with the table, at most 256 bytes.
 func Comment(text string) TableOption {
-	return TableOption{func(t *meta.Table) error {
+	return TableOption{apply: func(t *meta.Table) error {
 		if !utf8.ValidString(text) || len(text) > maxCommentBytes {
 			return fmt.Errorf("the comment is longer than %d bytes or not valid UTF-8: %w", maxCommentBytes,
 				fault.ErrSchema)
@@ -55,7 +50,7 @@ func Comment(text string) TableOption {
 // schema.AutoRowFile: rowsets whose columns pack well have one, which takes about a quarter of the
 // bytes of the columns. A table that is only scanned saves them with schema.NoRowFile.
 func RowFile(f schema.RowFile) TableOption {
-	return TableOption{func(t *meta.Table) error {
+	return TableOption{apply: func(t *meta.Table) error {
 		if !f.Valid() {
 			return fmt.Errorf("row file: unknown value %d: %w", f, fault.ErrSchema)
 		}
@@ -92,7 +87,7 @@ func (s *Store) CreateTables(tables ...NewTable) ([]*Table, error) {
 		return nil, err
 	}
 	defer s.leave()
-	rows, names := make([]*meta.Table, len(tables)), make(map[string]bool, len(tables))
+	rows, names := make([]*meta.Table, 0, len(tables)), make(map[string]bool, len(tables))
 	made := map[*schema.Schema]*schema.Schema{} // tables with the same columns share a schema
 	created := func(columns *schema.Schema) (c *schema.Schema, err error) {
 		if c = made[columns]; c == nil {
@@ -101,26 +96,32 @@ func (s *Store) CreateTables(tables ...NewTable) ([]*Table, error) {
 		}
 		return c, err
 	}
-	for i, n := range tables {
+	for _, n := range tables {
 		row, err := s.newTable(n.Name, n.Columns, created, n.Options)
 		if err == nil && names[n.Name] {
 			err = fault.ErrExists
 		}
+		var indexes []*meta.Table
+		if err == nil {
+			indexes, err = newIndexes(row, n.Options)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("oribi: create table %q: %w", n.Name, err)
 		}
-		rows[i], names[n.Name] = row, true
+		rows, names[n.Name] = append(append(rows, row), indexes...), true
 	}
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	handles, err := s.core.Writer.Create(rows)
 	if err != nil {
-		return nil, fmt.Errorf("oribi: create %s: %w", tablesText(len(rows), rows[0].Name), err)
+		return nil, fmt.Errorf("oribi: create %s: %w", tablesText(len(tables), rows[0].Name), err)
 	}
-	list := make([]*Table, len(handles))
+	list := make([]*Table, 0, len(tables))
 	for i, t := range handles {
-		list[i] = t.(*Table)
+		if rows[i].Index == nil {
+			list = append(list, t.(*Table))
+		}
 	}
 	return list, nil
 }
@@ -158,8 +159,7 @@ func (s *Store) newTable(
 		}
 	}
 	row := &meta.Table{Name: name, Schema: columns, HistorySec: s.core.Stored().DefaultHistorySec}
-	rand.Read(row.TableID[:])
-	rand.Read(row.TabletID[:])
+	identify(row)
 	for i := range columns.Columns {
 		row.NextColumnID = max(row.NextColumnID, columns.Columns[i].ID+1)
 	}
@@ -231,14 +231,16 @@ func (s *Store) DropTables(names ...string) error {
 	}
 	defer s.leave()
 	tables, known := make([]*tablet.Tablet, len(names)), make(map[string]bool, len(names))
+	var indexes []*tablet.Tablet
 	for i, name := range names {
 		t, ok := s.core.Face(name).(*Table)
 		if !ok || known[name] {
 			return callErr(fmt.Sprintf("drop table %q", name), s.noTable(name))
 		}
 		tables[i], known[name] = t.tab, true
+		indexes = append(indexes, t.tab.Indexes()...)
 	}
-	if len(tables) == 0 {
+	if tables = append(tables, indexes...); len(tables) == 0 {
 		return nil
 	}
 	err := s.core.ClaimReserve()

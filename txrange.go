@@ -1,7 +1,6 @@
 package oribi
 
 import (
-	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 )
 
@@ -9,7 +8,7 @@ import (
 // committed: also those that others add until then, which is no conflict. Each bound is given as in From,
 // or is nil for no bound. From now on, the transaction sees no row of the range but those that it adds.
 //
-// It takes about the same time for any number of rows. If rows of the table expire, it deletes those that
+// It takes about the same time for any number of rows. If rows of the table expire, or it has indexes, it deletes those that
 // the transaction sees one by one.
 //
 // Errors: ErrRow for a bound that does not fit; ErrTransactionsFull; ErrBatchTooLarge, also of Commit if
@@ -18,7 +17,7 @@ func (tx *Tx) DeleteRange(t *Table, from, to any) error {
 	if err := tx.ready(t); err != nil {
 		return err
 	}
-	if store.Expires(t.tab) {
+	if t.byRow() {
 		return tx.deleteEach(t, from, to)
 	}
 	b := tx.batch

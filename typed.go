@@ -401,6 +401,18 @@ func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...GetOption)
 	return rows, nil
 }
 
+// GetBy reads the row with the given values in the columns of a unique index, as Table.GetBy does.
+func (t *TableOf[T]) GetBy(ctx context.Context, index string, values any, opts ...GetOption) (T, error) {
+	var b *bind.Binding
+	var row T
+	o := collect(opts)
+	o.fit = t.fit(&b, &o)
+	err := t.Table.getBy(ctx, index, values, o, func(_ *view, _ []int, cells [][]byte) error {
+		return t.read(b, &row, cells)
+	})
+	return row, err
+}
+
 // bindRead is bind for a read of all columns or of some.
 func (t *TableOf[T]) bindRead(tableSchema *tablet.TableSchema, all bool, names []string) (*bind.Binding, error) {
 	b, err := t.bind(tableSchema)

@@ -54,7 +54,7 @@ func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view)
 		v.pins, v.ts = t.store.core.Pins, o.at
 	case long:
 		v.pins = t.store.core.Pins
-		v.ts = v.pins.PinLatest(t.tab.Number, t.store.core.NewestOf(t.tab))
+		v.ts = v.pins.PinLatest(t.tab, t.store.core.NewestOf(t.tab))
 	default:
 		v.ts = t.store.core.NewestOf(t.tab)
 	}

@@ -31,3 +31,18 @@ func (e *RowError) Error() string {
 
 // Unwrap makes both ErrRow and the cause visible to errors.Is.
 func (e *RowError) Unwrap() []error { return []error{fault.ErrRow, e.Cause} }
+
+// NotUnique is the cause of a RowError about a row that would have the same values as another row in the
+// columns of a unique index. It wraps ErrNotUnique.
+type NotUnique struct {
+	Index string
+	Key   []byte // encoded, of the other row
+	Other string // the same as JSON
+}
+
+func (e *NotUnique) Error() string {
+	return fmt.Sprintf("index %q: row %s has the same values: not unique", e.Index, e.Other)
+}
+
+// Unwrap makes ErrNotUnique visible to errors.Is.
+func (e *NotUnique) Unwrap() error { return fault.ErrNotUnique }

@@ -44,6 +44,13 @@ func (v *salvager) Build(b *blockmanager.Builder) error {
 		}
 		v.rows = append(v.rows, blockmanager.Row{Key: meta.TableKey(t.row.Number), Value: t.row.Encode()})
 	}
+	for _, row := range v.indexes {
+		index := *row.Index
+		index.Building = true
+		row.Index, row.FlushedLSN = &index, v.last
+		row.SchemaVersion++ // the operations in the log are of an older one
+		v.rows = append(v.rows, blockmanager.Row{Key: meta.TableKey(row.Number), Value: row.Encode()})
+	}
 	slices.SortFunc(v.whole, func(a, b blockmanager.BlockInfo) int { return cmp.Compare(a.ID, b.ID) })
 	return nil
 }

@@ -163,11 +163,14 @@ type salvager struct {
 	bad    map[block.ID]error // damaged blocks
 	older  bool               // there was newer metadata
 	tables map[uint32]*table
-	whole  []blockmanager.BlockInfo // to be copied, by ID
-	rows   []blockmanager.Row       // of the new store
-	log    logReader
-	done   int64
-	total  int64
+	// indexes are the metadata rows of tables with index entries. These are not read: the next Open of the
+	// new store adds the entries of the rows that are left.
+	indexes []*meta.Table
+	whole   []blockmanager.BlockInfo // to be copied, by ID
+	rows    []blockmanager.Row       // of the new store
+	log     logReader
+	done    int64
+	total   int64
 }
 
 // blockInfo is a block of the damaged store.

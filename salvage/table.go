@@ -99,6 +99,10 @@ func (v *salvager) load() error {
 			return fault.Corruptf("metadata: two tables are named %q", row.Name)
 		}
 		named[row.Name] = true
+		if row.Index != nil {
+			v.indexes = append(v.indexes, row)
+			return nil
+		}
 		t := &table{v: v, row: *row, flushed: row.FlushedLSN, encoder: keyenc.NewEncoder(row.Schema),
 			format: change.NewRowFormat(row.Schema)}
 		v.tables[row.Number] = t

@@ -21,6 +21,8 @@ var (
 	ErrNoColumn = errors.New("no such column")
 	// ErrKeyExists: an insert met a live row with the same key.
 	ErrKeyExists = errors.New("key exists")
+	// ErrNotUnique: two rows would have the same values in the columns of a unique index.
+	ErrNotUnique = errors.New("not unique")
 	// ErrExists: a table or column of that name exists.
 	ErrExists = errors.New("exists already")
 	// ErrRow: a row of a write batch was refused; errors.As gives the *change.RowError.

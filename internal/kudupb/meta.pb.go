@@ -44,6 +44,7 @@ type TableRow struct {
 	Forms            []*ColumnForm          `protobuf:"bytes,15,rep,name=forms,proto3" json:"forms,omitempty"`                                       // columns with a compression that Kudu does not have
 	Expiry           []*ExpiryRow           `protobuf:"bytes,16,rep,name=expiry,proto3" json:"expiry,omitempty"`                                     // ascending in time; without any, rows do not expire
 	NoRowFile        bool                   `protobuf:"varint,17,opt,name=no_row_file,json=noRowFile,proto3" json:"no_row_file,omitempty"`           // new rowsets get no row file; neither this nor row_file: they decide
+	Index            *IndexRow              `protobuf:"bytes,18,opt,name=index,proto3,oneof" json:"index,omitempty"`                                 // set if the table has the entries of an index
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -197,6 +198,98 @@ func (x *TableRow) GetNoRowFile() bool {
 	return false
 }
 
+func (x *TableRow) GetIndex() *IndexRow {
+	if x != nil {
+		return x.Index
+	}
+	return nil
+}
+
+// IndexRow is an index of another table.
+type IndexRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Of            uint32                 `protobuf:"varint,1,opt,name=of,proto3" json:"of,omitempty"` // number of the other table
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Columns       []int32                `protobuf:"varint,3,rep,packed,name=columns,proto3" json:"columns,omitempty"` // ids of columns of the other table
+	Unique        bool                   `protobuf:"varint,4,opt,name=unique,proto3" json:"unique,omitempty"`
+	Building      bool                   `protobuf:"varint,5,opt,name=building,proto3" json:"building,omitempty"` // rows of the other table may have no entry yet
+	Since         uint64                 `protobuf:"fixed64,6,opt,name=since,proto3" json:"since,omitempty"`      // timestamp from which on the index has an entry for each row
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexRow) Reset() {
+	*x = IndexRow{}
+	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexRow) ProtoMessage() {}
+
+func (x *IndexRow) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexRow.ProtoReflect.Descriptor instead.
+func (*IndexRow) Descriptor() ([]byte, []int) {
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *IndexRow) GetOf() uint32 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *IndexRow) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *IndexRow) GetColumns() []int32 {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *IndexRow) GetUnique() bool {
+	if x != nil {
+		return x.Unique
+	}
+	return false
+}
+
+func (x *IndexRow) GetBuilding() bool {
+	if x != nil {
+		return x.Building
+	}
+	return false
+}
+
+func (x *IndexRow) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
 // ExpiryRow says when rows expire, as of the timestamps from its own to that of the next one.
 type ExpiryRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -211,7 +304,7 @@ type ExpiryRow struct {
 
 func (x *ExpiryRow) Reset() {
 	*x = ExpiryRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	mi := &file_oribi_store_meta_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -223,7 +316,7 @@ func (x *ExpiryRow) String() string {
 func (*ExpiryRow) ProtoMessage() {}
 
 func (x *ExpiryRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	mi := &file_oribi_store_meta_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -236,7 +329,7 @@ func (x *ExpiryRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiryRow.ProtoReflect.Descriptor instead.
 func (*ExpiryRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{1}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ExpiryRow) GetFrom() uint64 {
@@ -285,7 +378,7 @@ type ColumnForm struct {
 
 func (x *ColumnForm) Reset() {
 	*x = ColumnForm{}
-	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	mi := &file_oribi_store_meta_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -297,7 +390,7 @@ func (x *ColumnForm) String() string {
 func (*ColumnForm) ProtoMessage() {}
 
 func (x *ColumnForm) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	mi := &file_oribi_store_meta_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -310,7 +403,7 @@ func (x *ColumnForm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnForm.ProtoReflect.Descriptor instead.
 func (*ColumnForm) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{2}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ColumnForm) GetColumn() int32 {
@@ -348,7 +441,7 @@ type RowSetRow struct {
 
 func (x *RowSetRow) Reset() {
 	*x = RowSetRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[3]
+	mi := &file_oribi_store_meta_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -360,7 +453,7 @@ func (x *RowSetRow) String() string {
 func (*RowSetRow) ProtoMessage() {}
 
 func (x *RowSetRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[3]
+	mi := &file_oribi_store_meta_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -373,7 +466,7 @@ func (x *RowSetRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowSetRow.ProtoReflect.Descriptor instead.
 func (*RowSetRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{3}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RowSetRow) GetData() *RowSetDataPB {
@@ -473,7 +566,7 @@ type BirthRow struct {
 
 func (x *BirthRow) Reset() {
 	*x = BirthRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[4]
+	mi := &file_oribi_store_meta_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +578,7 @@ func (x *BirthRow) String() string {
 func (*BirthRow) ProtoMessage() {}
 
 func (x *BirthRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[4]
+	mi := &file_oribi_store_meta_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +591,7 @@ func (x *BirthRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BirthRow.ProtoReflect.Descriptor instead.
 func (*BirthRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{4}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BirthRow) GetFirst() uint32 {
@@ -535,7 +628,7 @@ type StoreRow struct {
 
 func (x *StoreRow) Reset() {
 	*x = StoreRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[5]
+	mi := &file_oribi_store_meta_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +640,7 @@ func (x *StoreRow) String() string {
 func (*StoreRow) ProtoMessage() {}
 
 func (x *StoreRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[5]
+	mi := &file_oribi_store_meta_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +653,7 @@ func (x *StoreRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRow.ProtoReflect.Descriptor instead.
 func (*StoreRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{5}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StoreRow) GetDefaultHistorySec() int64 {
@@ -595,7 +688,7 @@ var File_oribi_store_meta_proto protoreflect.FileDescriptor
 
 const file_oribi_store_meta_proto_rawDesc = "" +
 	"\n" +
-	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xef\x04\n" +
+	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xab\x05\n" +
 	"\bTableRow\x121\n" +
 	"\x06schema\x18\x01 \x01(\v2\x14.oribi.kudu.SchemaPBH\x00R\x06schema\x88\x01\x01\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -615,8 +708,17 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\brow_file\x18\x0e \x01(\bR\arowFile\x12-\n" +
 	"\x05forms\x18\x0f \x03(\v2\x17.oribi.store.ColumnFormR\x05forms\x12.\n" +
 	"\x06expiry\x18\x10 \x03(\v2\x16.oribi.store.ExpiryRowR\x06expiry\x12\x1e\n" +
-	"\vno_row_file\x18\x11 \x01(\bR\tnoRowFileB\t\n" +
-	"\a_schema\"w\n" +
+	"\vno_row_file\x18\x11 \x01(\bR\tnoRowFile\x120\n" +
+	"\x05index\x18\x12 \x01(\v2\x15.oribi.store.IndexRowH\x01R\x05index\x88\x01\x01B\t\n" +
+	"\a_schemaB\b\n" +
+	"\x06_index\"\x92\x01\n" +
+	"\bIndexRow\x12\x0e\n" +
+	"\x02of\x18\x01 \x01(\rR\x02of\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\acolumns\x18\x03 \x03(\x05R\acolumns\x12\x16\n" +
+	"\x06unique\x18\x04 \x01(\bR\x06unique\x12\x1a\n" +
+	"\bbuilding\x18\x05 \x01(\bR\bbuilding\x12\x14\n" +
+	"\x05since\x18\x06 \x01(\x06R\x05since\"w\n" +
 	"\tExpiryRow\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x06R\x04from\x12\x12\n" +
 	"\x04none\x18\x02 \x01(\bR\x04none\x12\x16\n" +
@@ -666,29 +768,31 @@ func file_oribi_store_meta_proto_rawDescGZIP() []byte {
 	return file_oribi_store_meta_proto_rawDescData
 }
 
-var file_oribi_store_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_oribi_store_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_oribi_store_meta_proto_goTypes = []any{
 	(*TableRow)(nil),     // 0: oribi.store.TableRow
-	(*ExpiryRow)(nil),    // 1: oribi.store.ExpiryRow
-	(*ColumnForm)(nil),   // 2: oribi.store.ColumnForm
-	(*RowSetRow)(nil),    // 3: oribi.store.RowSetRow
-	(*BirthRow)(nil),     // 4: oribi.store.BirthRow
-	(*StoreRow)(nil),     // 5: oribi.store.StoreRow
-	(*SchemaPB)(nil),     // 6: oribi.kudu.SchemaPB
-	(*RowSetDataPB)(nil), // 7: oribi.kudu.RowSetDataPB
+	(*IndexRow)(nil),     // 1: oribi.store.IndexRow
+	(*ExpiryRow)(nil),    // 2: oribi.store.ExpiryRow
+	(*ColumnForm)(nil),   // 3: oribi.store.ColumnForm
+	(*RowSetRow)(nil),    // 4: oribi.store.RowSetRow
+	(*BirthRow)(nil),     // 5: oribi.store.BirthRow
+	(*StoreRow)(nil),     // 6: oribi.store.StoreRow
+	(*SchemaPB)(nil),     // 7: oribi.kudu.SchemaPB
+	(*RowSetDataPB)(nil), // 8: oribi.kudu.RowSetDataPB
 }
 var file_oribi_store_meta_proto_depIdxs = []int32{
-	6, // 0: oribi.store.TableRow.schema:type_name -> oribi.kudu.SchemaPB
-	2, // 1: oribi.store.TableRow.forms:type_name -> oribi.store.ColumnForm
-	1, // 2: oribi.store.TableRow.expiry:type_name -> oribi.store.ExpiryRow
-	7, // 3: oribi.store.RowSetRow.data:type_name -> oribi.kudu.RowSetDataPB
-	4, // 4: oribi.store.RowSetRow.births:type_name -> oribi.store.BirthRow
-	2, // 5: oribi.store.RowSetRow.forms:type_name -> oribi.store.ColumnForm
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	7, // 0: oribi.store.TableRow.schema:type_name -> oribi.kudu.SchemaPB
+	3, // 1: oribi.store.TableRow.forms:type_name -> oribi.store.ColumnForm
+	2, // 2: oribi.store.TableRow.expiry:type_name -> oribi.store.ExpiryRow
+	1, // 3: oribi.store.TableRow.index:type_name -> oribi.store.IndexRow
+	8, // 4: oribi.store.RowSetRow.data:type_name -> oribi.kudu.RowSetDataPB
+	5, // 5: oribi.store.RowSetRow.births:type_name -> oribi.store.BirthRow
+	3, // 6: oribi.store.RowSetRow.forms:type_name -> oribi.store.ColumnForm
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_oribi_store_meta_proto_init() }
@@ -699,14 +803,14 @@ func file_oribi_store_meta_proto_init() {
 	file_oribi_kudu_common_proto_init()
 	file_oribi_kudu_tablet_proto_init()
 	file_oribi_store_meta_proto_msgTypes[0].OneofWrappers = []any{}
-	file_oribi_store_meta_proto_msgTypes[3].OneofWrappers = []any{}
+	file_oribi_store_meta_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_oribi_store_meta_proto_rawDesc), len(file_oribi_store_meta_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -64,6 +64,7 @@ type Table struct {
 	// AutoIncrement is the highest value of the auto-incrementing column among ingested rows and
 	// inserts up to FlushedLSN.
 	AutoIncrement int64
+	Index         *Index // nil unless the table has the entries of an index
 }
 
 // Encode returns the value of the table's row.
@@ -86,6 +87,7 @@ func (t *Table) Encode() []byte {
 		NoRowFile:        t.RowFile == schema.NoRowFile,
 		Forms:            formMessages(t.Schema),
 		Expiry:           expiryMessages(t.Expiry),
+		Index:            t.Index.message(),
 	})
 }
 
@@ -117,7 +119,12 @@ func DecodeTable(value []byte) (*Table, error) {
 		Comment:       m.Comment,
 		AutoIncrement: m.AutoIncrement,
 	}
-	if err := schema.CheckName(t.Name); err != nil {
+	var err error
+	if m.Index != nil {
+		if t.Index, err = indexOf(t.Number, t.Name, m.Index); err != nil {
+			return nil, err
+		}
+	} else if err = schema.CheckName(t.Name); err != nil {
 		return nil, fault.Corruptf("metadata: table %d: %v", t.Number, err)
 	}
 	switch {
@@ -142,7 +149,6 @@ func DecodeTable(value []byte) (*Table, error) {
 	case t.NextRowSetID > math.MaxInt64:
 		return nil, fault.Corruptf("metadata: table %d: next rowset %d", t.Number, t.NextRowSetID)
 	}
-	var err error
 	if t.Schema, err = SchemaFromMessage(m.Schema); err != nil {
 		return nil, err
 	}

@@ -85,10 +85,16 @@ func (b *Background) Appended() {
 	}
 }
 
-// Grown wakes the scheduler if a write batch has brought a table to its limit. It wakes the
+// Context returns a context that ends when the store is closed.
+func (b *Background) Context() context.Context { return b.ctx }
+
+// Grown wakes the scheduler if a write batch has brought a table or one of its indexes to its limit. It wakes the
 // scheduler once until an operation on the table ends: a table stays above its limit while it is
 // flushed.
 func (b *Background) Grown(t *Table) {
+	for _, x := range t.Indexes() {
+		b.Grown(x)
+	}
 	if b.o.Manual || t.noted.Load() {
 		return
 	}

@@ -257,19 +257,30 @@ func (c *Commits) noteWrites(ts mvcc.Timestamp, writes []*tablet.Write) {
 	n := 0
 	for _, w := range writes {
 		n += w.Changes()
+		for x := range w.Indexes {
+			n += x.Changes()
+		}
 	}
 	list := c.recent.Room(n)
 	if !c.recent.Recording() {
 		return
 	}
 	for _, w := range writes {
-		if !list || w.Ranges() {
-			c.recent.AddUnknown(ts, w.Table())
-			continue
+		c.noteWrite(ts, w, list)
+		for x := range w.Indexes {
+			c.noteWrite(ts, x, list)
 		}
-		for key := range w.Keys {
-			c.recent.Add(ts, w.Table(), key)
-		}
+	}
+}
+
+// noteWrite records which keys of a table a batch changes, or only that it changes some.
+func (c *Commits) noteWrite(ts mvcc.Timestamp, w *tablet.Write, list bool) {
+	if !list || w.Ranges() {
+		c.recent.AddUnknown(ts, w.Table())
+		return
+	}
+	for key := range w.Keys {
+		c.recent.Add(ts, w.Table(), key)
 	}
 }
 

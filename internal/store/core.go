@@ -101,12 +101,14 @@ func (c *Core) Tablets() []*tablet.Tablet {
 	return out
 }
 
-// Faces returns the handles of all tables, ordered by name.
+// Faces returns the handles of all tables except those with index entries, ordered by name.
 func (c *Core) Faces() []any {
 	tables := c.sorted()
-	out := make([]any, len(tables))
-	for i, t := range tables {
-		out[i] = t.face
+	out := make([]any, 0, len(tables))
+	for _, t := range tables {
+		if t.Index() == nil {
+			out = append(out, t.face)
+		}
 	}
 	return out
 }
@@ -133,6 +135,30 @@ func (c *Core) changeTables(change func()) {
 	defer c.tablesMu.Unlock()
 	change()
 	c.ordered = nil
+	c.link()
+}
+
+// link gives each table the tables with the entries of its indexes. The caller has locked tablesMu.
+func (c *Core) link() {
+	of := map[uint32][]*Table{}
+	for _, t := range c.tables {
+		if x := t.Index(); x != nil {
+			of[x.Of] = append(of[x.Of], t)
+		}
+	}
+	for _, t := range c.tables {
+		list := of[t.Number]
+		if len(list) == 0 && len(t.Indexes()) == 0 {
+			continue
+		}
+		slices.SortFunc(list, func(a, b *Table) int { return strings.Compare(a.Index().Name, b.Index().Name) })
+		tabs := make([]*tablet.Tablet, len(list))
+		for i := range list {
+			tabs[i] = list[i].Tablet
+		}
+		t.indexes.Store(&list)
+		t.SetIndexes(tabs)
+	}
 }
 
 // Face returns the handle of the table with a name, nil if no table has the name.
@@ -169,6 +195,32 @@ func (c *Core) load() error {
 		}
 		c.tables[row.Name] = c.newTable(tab)
 	}
+	return c.checkIndexes()
+}
+
+// checkIndexes links the tables with index entries to the tables that they index. Errors: ErrCorrupt.
+func (c *Core) checkIndexes() error {
+	tables := map[uint32]*Table{}
+	for _, t := range c.tables {
+		tables[t.Number] = t
+	}
+	for _, t := range c.tables {
+		x := t.Index()
+		if x == nil {
+			continue
+		}
+		of := tables[x.Of]
+		if of == nil || of.Index() != nil {
+			return fault.Corruptf("metadata: index %q is of table %d, which does not exist", x.Name, x.Of)
+		}
+		for _, id := range x.Columns {
+			if of.Schema().Schema.IndexID(id) < 0 {
+				return fault.Corruptf("metadata: table %q: index %q is of a column with id %d, which does not exist",
+					of.Name(), x.Name, id)
+			}
+		}
+	}
+	c.link()
 	return nil
 }
 

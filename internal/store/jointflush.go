@@ -22,7 +22,7 @@ const (
 // tables. It returns the number of bytes that it wrote to new files. Errors: the errors of a flush,
 // after which some of the tables may have been flushed.
 func (w *Writer) FlushAll(ctx context.Context, tables []*tablet.Tablet) (written int64, err error) {
-	tables = slices.SortedFunc(slices.Values(tables), byNumber)
+	tables = slices.SortedFunc(slices.Values(tables), tablet.Compare)
 	var group []*tablet.Tablet
 	bytes := int64(0)
 	flush := func() error {

@@ -69,9 +69,16 @@ func (b *Background) metrics() storeinfo.MaintenanceMetrics {
 // addTables adds the tables, and what depends on their layouts.
 func (s *Store) addTables(m *storeinfo.Metrics) {
 	var covered, bytes, newest float64
+	names := map[uint32]string{}
 	for _, t := range s.Tablets() {
-		layout := t.Info()
-		tm := storeinfo.TableMetrics{Name: t.Name(), LiveRows: t.LiveRows(), RowSets: len(layout.RowSets)}
+		names[t.Number] = t.Name()
+	}
+	for _, t := range s.Tablets() {
+		layout, name := t.Info(), t.Name()
+		if x := t.Index(); x != nil {
+			name = names[x.Of] + ", " + name
+		}
+		tm := storeinfo.TableMetrics{Name: name, LiveRows: t.LiveRows(), RowSets: len(layout.RowSets)}
 		tm.MemBytes, tm.DeltaBytes = t.MemBytes()
 		for _, span := range compaction.Spans(layout) {
 			tm.Depth += span.Width()

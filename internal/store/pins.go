@@ -187,12 +187,15 @@ func (p *Pins) PinEqual(t *tablet.Tablet, ts mvcc.Timestamp) (mvcc.Timestamp, er
 	return ts, nil
 }
 
-// PinLatest pins the newest state of a table for a read, and returns its timestamp. That may be a
-// floor above visible: nothing was published in between.
-func (p *Pins) PinLatest(table uint32, visible mvcc.Timestamp) mvcc.Timestamp {
+// PinLatest pins the newest state of a table and of its indexes for a read, and returns its timestamp. That
+// may be a floor above visible: nothing was published in between, or the read sees that too.
+func (p *Pins) PinLatest(t *tablet.Tablet, visible mvcc.Timestamp) mvcc.Timestamp {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ts := max(visible, p.retained[table].Floor)
+	ts := max(visible, p.retained[t.Number].Floor)
+	for _, x := range t.Indexes() {
+		ts = max(ts, p.retained[x.Number].Floor)
+	}
 	p.at[ts]++
 	return ts
 }

@@ -84,7 +84,46 @@ func (s *Store) verifyTable(ctx context.Context, t *tablet.Tablet, o *Verificati
 		o.Report(storeinfo.Finding{File: storedir.MetaName, Problem: fmt.Sprintf("table %q: %d rows, the counts say %d",
 			t.Name(), n, want)})
 	}
+	if err == nil && o.Deep {
+		err = s.verifyIndexes(ctx, t, o)
+	}
 	return err
+}
+
+// verifyIndexes compares the indexes of a table with the table.
+func (s *Store) verifyIndexes(ctx context.Context, t *tablet.Tablet, o *Verification) error {
+	if len(t.Indexes()) == 0 {
+		return nil
+	}
+	ts := s.Pins.PinLatest(t, s.NewestOf(t))
+	defer s.Pins.Unpin(ts)
+	for _, x := range t.Indexes() {
+		if err := s.verifyIndex(ctx, t, x, tablet.Snapshot{At: mvcc.AsOf(ts), Latest: true}); err != nil {
+			if !errors.Is(err, fault.ErrCorrupt) {
+				return err
+			}
+			o.Report(storeinfo.Finding{File: storedir.MetaName, Problem: fmt.Sprintf("table %q: %v", t.Name(), err)})
+		}
+	}
+	return nil
+}
+
+func (s *Store) verifyIndex(ctx context.Context, t, index *tablet.Tablet, snap tablet.Snapshot) error {
+	v, err := t.View(snap)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	entries, err := index.View(snap)
+	if err != nil {
+		return err
+	}
+	defer entries.Release()
+	c, ok := t.IndexColumns(v.TableSchema, index)
+	if !ok || index.Index().Building {
+		return nil
+	}
+	return v.CheckIndex(ctx, c, &entries)
 }
 
 // countInOrder counts rows and checks that their keys ascend.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,18 +191,28 @@ func (w *Writer) Add(row *meta.Table, edit func() (blockmanager.Edit, []*rowset.
 }
 
 // add is Add for several tables in one metadata commit: all or none. edit returns the rowsets of each
-// row.
+// row. The row of an index of a new table comes after that of the table, and gets its number and name here.
 func (w *Writer) add(rows []*meta.Table, edit func() (blockmanager.Edit, [][]*rowset.Metadata)) ([]any, error) {
 	c := w.core
 	c.metaMu.Lock()
 	defer c.metaMu.Unlock()
 	stored := c.stored
+	of := uint32(0)
 	for _, row := range rows {
-		if c.Face(row.Name) != nil {
-			return nil, fmt.Errorf("table %q: %w", row.Name, fault.ErrExists)
-		}
 		row.Number = stored.NextTable
 		stored.NextTable++
+		switch x := row.Index; {
+		case x == nil:
+			of = row.Number
+		case x.Of == 0:
+			x.Of = of
+			fallthrough
+		default:
+			row.Name = meta.IndexTableName(x.Of, x.Name)
+		}
+		if c.Face(row.Name) != nil {
+			return nil, fmt.Errorf("table %q: %w", meta.DisplayName(row.Name), fault.ErrExists)
+		}
 	}
 	stored.ClockHigh = max(stored.ClockHigh, w.Visible())
 	commit, sets := edit()
@@ -252,7 +261,7 @@ func (w *Writer) Create(rows []*meta.Table) ([]any, error) {
 // Drop removes tables with all their rows and versions, durably: all or none. It changes the order of
 // tables, which differ. Errors: ErrNoTable, which names a table; the errors of a metadata commit.
 func (w *Writer) Drop(tables []*tablet.Tablet) error {
-	slices.SortFunc(tables, byNumber)
+	slices.SortFunc(tables, tablet.Compare)
 	return tablet.Drop(tables, func() error {
 		c := w.core
 		c.metaMu.Lock()
@@ -274,14 +283,12 @@ func (w *Writer) Drop(tables []*tablet.Tablet) error {
 		}
 		c.changeTables(func() {
 			for _, t := range tables {
-				delete(c.tables, t.Name()) // a rename may have come before the drop
+				delete(c.tables, t.Metadata().Name) // a rename may have come before the drop
 			}
 		})
 		return nil
 	})
 }
-
-func byNumber(a, b *tablet.Tablet) int { return cmp.Compare(a.Number, b.Number) }
 
 // Rename renames a table, durably. Errors: ErrExists; ErrNoTable; ctx.Err(); the errors of a metadata
 // commit.

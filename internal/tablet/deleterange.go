@@ -14,7 +14,7 @@ import (
 )
 
 // ErrByRow is the error of a delete of a range that must be done row by row: rows of the table expire, so
-// whether one exists depends on its cells; or they are among so many deleted ones that a list of their
+// whether one exists depends on its cells; or the table has indexes, whose entries follow from cells; or rows are among so many deleted ones that a list of their
 // runs takes more memory than the caller allows.
 var ErrByRow = errors.New("the rows of the range must be deleted one by one")
 
@@ -46,7 +46,7 @@ const runBytes = 48
 // of the rows that the MemRowSets have changes of. The bounds belong to w until Release. Errors: ErrByRow;
 // errors of reading files. After an error the caller still calls Release.
 func (w *Write) DeleteRange(lower, upper []byte, limit int64) (rows int64, err error) {
-	if _, expires := w.state.schema.Expiry.Current(); expires {
+	if _, expires := w.state.schema.Expiry.Current(); expires || len(w.t.Indexes()) > 0 {
 		return 0, ErrByRow
 	}
 	before := 0 // runs of other ranges

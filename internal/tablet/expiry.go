@@ -201,7 +201,14 @@ func (w *Write) exists(p position) bool {
 
 // Expired reports whether a row that the operations were decided by is expired as of ts: then they
 // may have to be decided in another way.
-func (w *Write) Expired(ts mvcc.Timestamp) bool { return w.expires && w.until <= ts }
+func (w *Write) Expired(ts mvcc.Timestamp) bool {
+	for e := range w.Indexes {
+		if e.Expired(ts) {
+			return true
+		}
+	}
+	return w.expires && w.until <= ts
+}
 
 // expiryOfRow returns when a row with this image expires. The result is not used unless w.expires
 // is set.

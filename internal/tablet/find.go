@@ -2,14 +2,12 @@ package tablet
 
 import (
 	"bytes"
-	"cmp"
 	"runtime"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/internal/parallel"
-	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -75,16 +73,7 @@ type keyed struct {
 // index cblocks and branches of trees, each a cache miss in random order. It sets w.order and
 // w.before. If a key has several operations, its position is the position before the first.
 func (w *Write) findAll() ([]position, error) {
-	w.order = slices.Grow(w.order, len(w.ops))
-	for i := range w.ops {
-		w.order = append(w.order, keyed{keyenc.Head(w.ops[i].Key), int32(i)})
-	}
-	slices.SortFunc(w.order, func(a, b keyed) int {
-		if a.head != b.head {
-			return cmp.Compare(a.head, b.head)
-		}
-		return cmp.Or(bytes.Compare(w.ops[a.op].Key, w.ops[b.op].Key), cmp.Compare(a.op, b.op))
-	})
+	w.sort()
 	w.before = slices.Grow(w.before, len(w.ops))[:len(w.ops)]
 	positions := make([]position, len(w.ops))
 	workers := 1

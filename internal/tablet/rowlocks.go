@@ -58,6 +58,13 @@ func (l *rowLocks) lock(wanted []uint16) {
 	l.wait(w)
 }
 
+// tryLock locks a stripe and returns true, unless it is held or another batch waits.
+func (l *rowLocks) tryLock(stripe uint16) bool {
+	l.begin()
+	defer l.mu.Unlock()
+	return len(l.waiting) == 0 && l.take([]uint16{stripe})
+}
+
 // lockAll locks all stripes.
 func (l *rowLocks) lockAll() {
 	w := &waitingBatch{granted: make(chan struct{})}

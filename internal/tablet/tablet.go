@@ -166,6 +166,9 @@ type Tablet struct {
 	deltaMem atomic.Int64 // bytes in delta mem stores
 
 	dictionaries rowset.Dictionaries
+
+	indexes atomic.Pointer[[]*Tablet] // the tables with the entries of the table's indexes, by number
+	plan    atomic.Pointer[indexPlan] // of the newest schema and indexes; nil until it is needed
 }
 
 // tabletState is one immutable state of the table.
@@ -359,7 +362,13 @@ func (t *Tablet) Rename(name string, commit func(row *meta.Table, install func()
 }
 
 // Name returns the table's last committed name.
-func (t *Tablet) Name() string { return t.Metadata().Name }
+func (t *Tablet) Name() string {
+	row := t.Metadata()
+	if row.Index != nil {
+		return "index " + row.Index.Name
+	}
+	return row.Name
+}
 
 // Metadata returns the table's last committed metadata row. It is immutable.
 func (t *Tablet) Metadata() *meta.Table { return t.metadata.Load() }

@@ -1,6 +1,7 @@
 package tablet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +34,7 @@ const (
 )
 
 var opKindNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore",
-	"update_ignore", "delete_ignore", "if", "purge"}
+	"update_ignore", "delete_ignore", "if", "purge", "reindex"}
 
 func (k OpKind) String() string { return opKindNames[k] }
 
@@ -78,6 +79,8 @@ type Write struct {
 	ops   []Op
 
 	ranges []deletedRange // come before ops
+
+	indexes *indexWrites // nil if the table has no indexes
 
 	// By operation: what it does, and its key with the key's hash, made once for all filters.
 	targets []target
@@ -238,7 +241,12 @@ func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 	if !w.lockedAll && len(w.locked) == 0 {
 		w.lock()
 	}
-	return w.resolve()
+	if err := w.beginIndexes(); err != nil || w.indexes == nil {
+		return cmp.Or(err, w.resolve())
+	}
+	err := w.resolveIndexed()
+	w.finishIndexes()
+	return err
 }
 
 // lock locks the rows of all keys. The caller takes tables in the order of their numbers, so two
@@ -252,6 +260,9 @@ func (w *Write) lock() {
 
 // Release unlocks the rows and allows the state to be replaced. w must not be used afterwards.
 func (w *Write) Release() {
+	for e := range w.Indexes {
+		e.Release()
+	}
 	switch {
 	case w.lockedAll:
 		w.t.rows.unlockAll()
@@ -285,6 +296,9 @@ func (w *Write) resolve() error {
 		if positions, err = w.findAll(); err != nil {
 			return fmt.Errorf("table %q: %w", w.t.Name(), err)
 		}
+		if w.indexes != nil {
+			w.indexes.keepRows(w)
+		}
 	}
 	for i := range w.ops {
 		op := &w.ops[i]
@@ -314,7 +328,12 @@ func (w *Write) resolve() error {
 		switch {
 		case op.Kind == Check:
 		case err == nil:
-			after, err = w.decide(i, p)
+			if after, err = w.decide(i, p); err == nil && w.indexes != nil {
+				var failed error
+				if err, failed = w.index(i, p, again); failed != nil {
+					return failed
+				}
+			}
 		case op.Kind.Ignores():
 			err = nil
 		}
@@ -322,11 +341,17 @@ func (w *Write) resolve() error {
 		case err == nil:
 		case w.partial && op.Kind != Check:
 			w.Refused = append(w.Refused, w.rowError(op, err))
+			w.targets[i], after = target{}, p
 		default:
 			return w.rowError(op, err)
 		}
 		if positions != nil {
 			positions[i] = after
+		}
+		if w.targets[i].kind == 0 {
+			if err := w.keepRow(i, p, again); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -455,6 +480,9 @@ func (w *Write) rowError(op *Op, cause error) *change.RowError {
 	case ErrImmutable:
 		e.Column = w.column
 	}
+	if twice, ok := errors.AsType[*change.NotUnique](cause); ok {
+		twice.Other = w.t.KeyText(twice.Key)
+	}
 	return e
 }
 
@@ -509,6 +537,7 @@ func (w *Write) Record(r *record.Writer) {
 		}
 		r.Add(op)
 	}
+	w.recordIndexes(r)
 }
 
 // Apply carries out the operations, in the order of their keys. It cannot fail: it panics if a row
@@ -534,6 +563,7 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 		}
 		w.change(i, ts, lsn, list)
 	}
+	w.applyIndexes(ts, lsn)
 }
 
 // change applies a change to the row of operation i, where Prepare has found it.

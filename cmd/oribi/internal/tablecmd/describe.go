@@ -105,6 +105,13 @@ func describeTable(a *console.Console, t *oribi.Table) error {
 		f.Text("key directories", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.KeyDirectoryBytes),
 			stats.KeyDirectories, stats.RowSets))
 	}
+	for _, x := range t.Indexes() {
+		kind := "index"
+		if x.Unique {
+			kind = "unique index"
+		}
+		f.Text(kind, fmt.Sprintf("%s (%s)", x.Name, strings.Join(x.Columns, ", ")))
+	}
 	if p.Comment != "" {
 		f.Text("comment", p.Comment)
 	}

@@ -1,0 +1,181 @@
+package oribi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/internal/bind"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/store"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// GetBy reads the row with the given values in the columns of a unique index: a Go value if the index has
+// one column, otherwise a Key. Errors: ErrNotFound if there is no such row; ErrSchema if the table has no
+// unique index of that name; ErrRow for a value that does not fit, as NULL does not; those of Get.
+func (t *Table) GetBy(ctx context.Context, index string, values any, opts ...GetOption) (Row, error) {
+	var row Row
+	err := t.getBy(ctx, index, values, collect(opts), func(v *view, cols []int, cells [][]byte) error {
+		row = bind.Row(v.Schema.Columns, cols, cells)
+		return nil
+	})
+	return row, err
+}
+
+// getBy passes the cells of a row to found.
+func (t *Table) getBy(ctx context.Context, index string, values any, o readOptions,
+	found func(v *view, cols []int, cells [][]byte) error) error {
+	for tries := 0; ; tries++ {
+		err := t.getByOnce(ctx, index, values, &o, found)
+		if err == nil || !t.store.core.Restarts(ctx, o.asOf, err, tries) {
+			return err
+		}
+	}
+}
+
+func (t *Table) getByOnce(ctx context.Context, index string, values any, o *readOptions,
+	found func(v *view, cols []int, cells [][]byte) error) error {
+	r, err := t.readBy(ctx, index, values, o)
+	if err != nil {
+		return err
+	}
+	defer r.end()
+	cols, err := t.project(r.v.TableSchema, o)
+	if err != nil {
+		return err
+	}
+	cells, ok, err := r.v.Get(r.key, cols, nil)
+	if err == nil && !ok {
+		err = fmt.Errorf("index %q: %w", index, fault.Corruptf("an entry of key %s, which does not exist",
+			t.tab.KeyText(r.key)))
+	}
+	if err != nil {
+		return t.errorf(err)
+	}
+	return found(&r.v, cols, cells)
+}
+
+// indexRead is a read of a row by a unique index.
+type indexRead struct {
+	t     *Table
+	v     view
+	entry []byte // of the index
+	key   []byte // of the row
+}
+
+func (r *indexRead) end() { r.t.done(&r.v) }
+
+// readBy finds the key of the row with the given values. The caller calls end, unless it returns an error.
+func (t *Table) readBy(ctx context.Context, index string, values any, o *readOptions) (_ *indexRead, err error) {
+	entries, err := t.index(index)
+	if err != nil {
+		return nil, err
+	}
+	if !entries.Index().Unique {
+		return nil, t.errorf(fmt.Errorf("index %q is not unique: %w", index, fault.ErrSchema))
+	}
+	r := &indexRead{t: t}
+	if err := t.begin(ctx, o, true, &r.v); err != nil { // with the index's history
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			r.end()
+		}
+	}()
+	c, ok := t.tab.IndexColumns(r.v.TableSchema, entries.Tablet)
+	if !ok {
+		return nil, t.errorf(fmt.Errorf("index %q was dropped: %w", index, fault.ErrSchema))
+	}
+	list, ok := values.(Key)
+	if !ok {
+		list = Key{values}
+	}
+	cells, err := t.indexCells(&c, r.v.Schema, list)
+	if err != nil {
+		return nil, fmt.Errorf("oribi: index %q: %w", index, err)
+	}
+	if !complete(entries, r.v.ts) {
+		if r.key, err = t.keyBy(ctx, &r.v, &c, list); err != nil {
+			return nil, t.errorf(err)
+		}
+		return r, nil
+	}
+	r.entry = c.AppendPrefix(nil, cells)
+	var v tablet.View
+	if err := entries.SetView(&v, tablet.Snapshot{At: mvcc.AsOf(r.v.ts), Latest: !o.asOf}); err != nil {
+		return nil, t.errorf(err)
+	}
+	defer v.Release()
+	found, ok, err := v.Get(r.entry, []int{v.Schema.Index(tablet.RowColumn)}, nil)
+	switch {
+	case err != nil:
+		return nil, t.errorf(fmt.Errorf("index %q: %w", index, err))
+	case !ok:
+		return nil, t.errorf(fmt.Errorf("index %q: no row with these values: %w", index, fault.ErrNotFound))
+	}
+	r.key = found[0]
+	return r, nil
+}
+
+// keyBy returns the key of a row with the given values in the columns of an index, by a look through the
+// table. Errors: ErrNotFound.
+func (t *Table) keyBy(ctx context.Context, v *view, c *tablet.IndexColumns, values Key) ([]byte, error) {
+	var tests []Predicate
+	for i, value := range values {
+		tests = append(tests, Eq(v.Schema.Columns[c.Columns[i]].Name, value))
+	}
+	filter, err := t.filter(v.Schema, tests, false)
+	if err != nil {
+		return nil, err
+	}
+	it, err := v.Ref().Scan(scan.Options{Filter: v.Alive(filter), Keys: true}, false)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	for it.Next() {
+		if i := it.Batch().Selection.Next(0); i >= 0 {
+			return bytes.Clone(it.Keys()[i]), nil
+		}
+		if err := t.store.interrupted(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, cmp.Or(it.Close(), fault.ErrNotFound)
+}
+
+// indexCells returns the cells of values in the columns of an index, of which none is NULL.
+func (t *Table) indexCells(c *tablet.IndexColumns, s *schema.Schema, list Key) ([][]byte, error) {
+	bad := func(column string, cause error) error {
+		return &RowError{Table: t.tab.Name(), Column: column, Cause: cause}
+	}
+	if len(list) != len(c.Columns) {
+		return nil, bad("", fmt.Errorf("%d values, the index has %d columns", len(list), len(c.Columns)))
+	}
+	cells := make([][]byte, len(list))
+	for i, value := range list {
+		column := &s.Columns[c.Columns[i]]
+		cell, err := bind.Append(nil, column, value)
+		if err == nil && cell == nil {
+			err = errors.New("NULL is in no unique index: use Scan")
+		}
+		if err != nil {
+			return nil, bad(column.Name, err)
+		}
+		cells[i] = cell
+	}
+	return cells, nil
+}
+
+// complete reports whether the index has an entry for each row as of ts.
+func complete(entries *store.Table, ts mvcc.Timestamp) bool {
+	x := entries.Index()
+	return !x.Building && x.Since <= ts
+}

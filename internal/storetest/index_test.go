@@ -1,0 +1,361 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// person is a row of a table with indexes; an empty email is NULL.
+type person struct {
+	email, place string
+	v            int64
+}
+
+// people is a table with a unique index by email, and an index by place and v, beside a model of it.
+type people struct {
+	t     *testing.T
+	rng   *rand.Rand
+	fs    vfs.FS
+	store *oribi.Store
+	table *oribi.Table
+
+	rows map[int64]person
+	past map[mvcc.Timestamp]map[int64]person
+}
+
+const peopleColumns = "k*:int64 email:string? place:string v:int64"
+
+func newPeople(t *testing.T) *people {
+	p := &people{t: t, rng: seedtest.Rand(t), fs: vfs.NewMem(), rows: map[int64]person{},
+		past: map[mvcc.Timestamp]map[int64]person{}}
+	p.open()
+	p.table = tableOf(t, p.store, "people", peopleColumns, oribi.Unique("by_email", "email"),
+		oribi.Index("by_place", "place", "v"))
+	return p
+}
+
+func (p *people) open() {
+	p.store = must.Get(oribi.Open("/people", &oribi.Options{FS: p.fs, Manual: true, RowSetBytes: 1 << 12}))(p.t)
+	p.table, _ = p.store.Table("people")
+}
+
+// owner returns the key of the row with an email, below 0 for none.
+func owner(rows map[int64]person, email string) int64 {
+	for k, r := range rows {
+		if r.email == email && email != "" {
+			return k
+		}
+	}
+	return -1
+}
+
+func orNull(email string) any {
+	if email == "" {
+		return nil
+	}
+	return email
+}
+
+// operation adds a random operation to a write batch and applies it to rows. It returns the cause for which
+// it is refused, or nil.
+func (p *people) operation(b *oribi.Batch, rows map[int64]person) error {
+	rng, k := p.rng, p.rng.Int64N(12)
+	old, there := rows[k]
+	next := person{place: fmt.Sprint("place ", rng.IntN(3)), v: rng.Int64N(4)}
+	if rng.IntN(4) > 0 {
+		next.email = fmt.Sprint(rng.IntN(8), "@example")
+	}
+	row := oribi.Row{"k": k, "email": orNull(next.email), "place": next.place, "v": next.v}
+	set := func(now person) error {
+		if o := owner(rows, now.email); o >= 0 && o != k {
+			return oribi.ErrNotUnique
+		}
+		rows[k] = now
+		return nil
+	}
+	switch rng.IntN(8) {
+	case 0:
+		b.Insert(p.table, row)
+		if there {
+			return oribi.ErrKeyExists
+		}
+		return set(next)
+	case 1:
+		b.InsertIgnore(p.table, row)
+		if there {
+			return nil
+		}
+		return set(next)
+	case 2, 3:
+		b.Upsert(p.table, row)
+		return set(next)
+	case 4:
+		b.Update(p.table, oribi.Row{"k": k, "v": next.v})
+		if !there {
+			return oribi.ErrNotFound
+		}
+		old.v = next.v
+		return set(old)
+	case 5:
+		b.UpdateIgnore(p.table, oribi.Row{"k": k, "email": orNull(next.email)})
+		if !there {
+			return nil
+		}
+		old.email = next.email
+		return set(old)
+	case 6:
+		b.Delete(p.table, oribi.Row{"k": k})
+		if !there {
+			return oribi.ErrNotFound
+		}
+		delete(rows, k)
+	case 7:
+		b.DeleteIgnore(p.table, oribi.Row{"k": k})
+		delete(rows, k)
+	}
+	return nil
+}
+
+// commit commits random operations, all or those that are accepted.
+func (p *people) commit() {
+	t, ctx, b := p.t, context.Background(), p.store.NewBatch()
+	rows, partial := maps.Clone(p.rows), p.rng.IntN(3) == 0
+	var causes []error
+	n := 1 + p.rng.IntN(6)
+	for range n {
+		causes = append(causes, p.operation(b, rows))
+	}
+	if partial {
+		_, err := b.CommitPartial(ctx, oribi.NoSync)
+		must.Do(t, err)
+		refused := map[int]error{}
+		for _, e := range b.Refused() {
+			refused[e.Row] = e
+		}
+		for i, cause := range causes {
+			if !errors.Is(refused[i], cause) || cause == nil && refused[i] != nil {
+				t.Fatalf("operation %d: %v, want %v", i, refused[i], cause)
+			}
+		}
+		p.rows = rows
+		return
+	}
+	first := slices.IndexFunc(causes, func(err error) bool { return err != nil })
+	ts, err := b.Commit(ctx, oribi.NoSync)
+	if first < 0 {
+		must.Do(t, err)
+		p.rows, p.past[ts] = rows, maps.Clone(rows)
+		return
+	}
+	e, ok := errors.AsType[*oribi.RowError](err)
+	if !ok || e.Row != first || !errors.Is(err, causes[first]) {
+		t.Fatalf("commit: %v, want operation %d refused: %v", err, first, causes[first])
+	}
+}
+
+// check compares reads by email with rows.
+func (p *people) check(rows map[int64]person, opts ...oribi.GetOption) {
+	p.t.Helper()
+	for i := range 8 {
+		email := fmt.Sprint(i, "@example")
+		row, err := p.table.GetBy(context.Background(), "by_email", email, opts...)
+		want := owner(rows, email)
+		switch {
+		case want < 0:
+			must.Fail(p.t, err, oribi.ErrNotFound, email)
+		case err != nil:
+			p.t.Fatal(email, err)
+		default:
+			r := rows[want]
+			must.Equal(p.t, row, oribi.Row{"k": want, "email": email, "place": r.place, "v": r.v}, email)
+		}
+	}
+}
+
+func (p *people) verify() {
+	p.t.Helper()
+	must.Do(p.t, p.store.VerifyDeep(context.Background(), func(f oribi.Finding) { p.t.Errorf("%+v", f) }))
+}
+
+// A table with indexes refuses what its model refuses, finds what it finds, now and in the past, and the
+// indexes equal the table at each step, across flushes, compactions, and recoveries.
+func TestIndexesEqualTheirTable(t *testing.T) {
+	ctx := context.Background()
+	p := newPeople(t)
+	defer func() { p.store.Close() }()
+	for range 400 {
+		switch p.rng.IntN(20) {
+		case 0:
+			must.Do(t, p.table.Flush(ctx))
+		case 1:
+			must.Do(t, p.table.Compact(ctx))
+		case 2:
+			if p.rng.IntN(2) == 0 { // otherwise all changes come from the log
+				must.Do(t, p.table.Flush(ctx))
+			}
+			must.Do(t, p.store.Close())
+			p.open()
+		case 3:
+			must.Get(p.table.DeleteRange(ctx, p.rng.Int64N(12), nil))(t)
+			for k := range p.rows {
+				if _, err := p.table.Get(ctx, k); err != nil {
+					delete(p.rows, k)
+				}
+			}
+		default:
+			p.commit()
+		}
+		p.check(p.rows)
+		if p.rng.IntN(10) == 0 {
+			p.verify()
+		}
+	}
+	p.verify()
+	for _, ts := range slices.SortedFunc(maps.Keys(p.past), func(a, b mvcc.Timestamp) int { return cmp.Compare(a, b) }) {
+		p.check(p.past[ts], oribi.AsOf(ts))
+	}
+	must.Equal(t, len(p.store.Tables()), 1, "tables")
+}
+
+// Writers of a table with a unique index that want the same values in another order wait for each other
+// without an end, and no two rows have the same values.
+func TestUniqueIndexWithManyWriters(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/writers", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "seats", "k*:int64 a:int64? b:int64?", oribi.Unique("by_a", "a"), oribi.Unique("by_b", "b"))
+	seed := seedtest.Rand(t).Uint64()
+	var writers sync.WaitGroup
+	for w := range 8 {
+		writers.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(w)))
+			for range 100 {
+				b := store.NewBatch()
+				for range 1 + rng.IntN(80) {
+					b.Upsert(table, oribi.Row{"k": rng.IntN(4000), "a": rng.IntN(3000), "b": rng.IntN(3000)})
+				}
+				commit := b.Commit
+				if rng.IntN(2) == 0 {
+					commit = b.CommitPartial
+				}
+				if _, err := commit(ctx, oribi.NoSync); err != nil && !errors.Is(err, oribi.ErrNotUnique) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	must.Do(t, store.VerifyDeep(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
+	seen := map[any]bool{}
+	for row := range must.All(t, table.Scan(ctx).Rows()) {
+		for _, c := range []string{"a", "b"} {
+			v := fmt.Sprint(c, row[c])
+			must.Equal(t, seen[v], false, v)
+			seen[v] = true
+		}
+	}
+}
+
+// Entries expire with their rows: another row can have the values of a row that is expired.
+func TestIndexEntriesExpire(t *testing.T) {
+	ctx := context.Background()
+	s := newSessions(t, 0, oribi.Unique("by_v", "v"))
+	s.put(1, 10, minute)
+	s.put(2, 20, 0)
+	key := func(v int) int64 {
+		row, err := s.table.GetBy(ctx, "by_v", v)
+		if errors.Is(err, oribi.ErrNotFound) {
+			return -1
+		}
+		must.Do(t, err)
+		return row["k"].(int64)
+	}
+	must.Equal(t, key(10), 1)
+	b := s.store.NewBatch()
+	b.Upsert(s.table, s.row(3, 10, 0))
+	must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrNotUnique)
+	s.move(2 * minute)
+	must.Equal(t, key(10), -1)
+	s.put(3, 10, minute)
+	must.Equal(t, key(10), 3)
+	s.put(1, 11, 3*minute) // in place of the expired row
+	s.put(1, 11, 9*minute) // expires later than before
+	s.move(5 * minute)
+	must.Equal(t, key(11), 1)
+	must.Equal(t, key(10), -1)
+	for range 2 {
+		must.Do(t, s.store.VerifyDeep(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
+		must.Do(t, s.table.Compact(ctx))
+	}
+	must.Do(t, s.store.Close())
+	s.open()
+	must.Equal(t, key(11), 1)
+	must.Do(t, s.store.VerifyDeep(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
+}
+
+// An index that is added while others write equals the table, whether it is built at once or after a kill,
+// and one that rows contradict is refused with both keys and leaves nothing.
+func TestIndexIsAddedWhileOthersWrite(t *testing.T) {
+	ctx := context.Background()
+	p := newPeople(t)
+	defer func() { p.store.Close() }()
+	for range 300 {
+		p.commit()
+	}
+	p.rows[100], p.rows[101] = person{place: "same"}, person{place: "same"}
+	for k := range int64(2) {
+		b := p.store.NewBatch()
+		b.Insert(p.table, oribi.Row{"k": 100 + k, "place": "same", "v": 0})
+		must.Get(b.Commit(ctx))(t)
+	}
+	err := p.table.Alter(ctx, oribi.AddUnique("by_v", "place"))
+	must.Fail(t, err, oribi.ErrNotUnique)
+	twice, ok := errors.AsType[*oribi.NotUnique](err)
+	must.Equal(t, ok, true)
+	must.Equal(t, twice.Index, "by_v")
+	must.Equal(t, len(p.table.Indexes()), 2)
+
+	must.Do(t, p.table.Alter(ctx, oribi.DropIndex("by_email")))
+	must.Fail(t, must.Err(p.table.GetBy(ctx, "by_email", "0@example")), oribi.ErrSchema)
+	done := make(chan error)
+	go func() { done <- p.table.Alter(ctx, oribi.AddUnique("by_email", "email")) }()
+	for running := true; running; {
+		select {
+		case err := <-done:
+			must.Do(t, err)
+			running = false
+		default:
+			b := p.store.NewBatch()
+			rows := maps.Clone(p.rows)
+			if p.operation(b, rows) == nil {
+				must.Get(b.Commit(ctx, oribi.NoSync))(t)
+				p.rows = rows
+			}
+		}
+	}
+	p.check(p.rows)
+	p.verify()
+	for range 50 {
+		p.commit()
+		p.check(p.rows)
+	}
+	p.verify()
+	for ts, rows := range p.past { // some of these are before the index
+		p.check(rows, oribi.AsOf(ts))
+	}
+	must.Equal(t, p.table.Indexes(), []oribi.IndexInfo{{Name: "by_email", Columns: []string{"email"}, Unique: true},
+		{Name: "by_place", Columns: []string{"place", "v"}}})
+}
