@@ -64,6 +64,10 @@ type Options struct {
 	Grow   func(n int64) // called with the bytes that delta mem stores allocate; nil disables it
 	Reads  cfile.Limiter // of the memory of concurrent reads; nil = none
 
+	// Opened is called with the bytes that open files take, and with -n when they are closed. nil
+	// disables it.
+	Opened func(n int64)
+
 	// Damaged is called once for a rowset whose row file or key directory, in block id, is damaged.
 	// What it contains is read from other files instead. nil disables it.
 	Damaged func(rowset uint64, id block.ID, err error)
@@ -236,7 +240,17 @@ func openSource[R any](
 	d.closeMu.Lock()
 	d.opened = append(d.opened, openedBlock{id, src})
 	d.closeMu.Unlock()
+	d.countOpened(1)
 	return r, nil
+}
+
+// openBytes is about how much memory an open file takes: its footer, and the ends of its indexes.
+const openBytes = 4 << 10
+
+func (d *DiskRowSet) countOpened(files int) {
+	if d.opts.Opened != nil && files != 0 {
+		d.opts.Opened(int64(files) * openBytes)
+	}
 }
 
 // openFile opens a cfile, which must have as many values as the rowset has rows. what describes it
@@ -278,6 +292,7 @@ func (d *DiskRowSet) Unref() {
 	for _, o := range d.opened {
 		o.src.Close() // nothing was written, so an error does not matter
 	}
+	d.countOpened(-len(d.opened))
 	d.opened = nil
 }
 

@@ -22,7 +22,7 @@ import (
 // The share is three quarters if the program bounds its heap, with GOMEMLIMIT or
 // debug.SetMemoryLimit. Otherwise the garbage collector lets the heap grow to twice of what is in
 // use, and the share is a half. The rest is for what is not counted: blocks that are being read,
-// buffers of flushes, metadata.
+// buffers of flushes, metadata besides open files.
 const (
 	defaultQuarters = 2 // of the limit
 	boundQuarters   = 3 // if the runtime bounds the heap

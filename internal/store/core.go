@@ -41,6 +41,7 @@ type Core struct {
 	Scanning     atomic.Int64 // about how many bytes scans take at most that run in their caller's goroutine
 	Pins         *Pins
 	Counters     *Counters
+	opened       atomic.Int64 // bytes of open files of rowsets
 	Recovery     storeinfo.Recovery
 	Tail         atomic.Pointer[wal.Tail] // as Replay, or Follower.Refresh, found it
 
@@ -319,7 +320,7 @@ func (c *Core) TabletOptions() tablet.Options {
 	return tablet.Options{
 		Store: c.host,
 		RowSets: rowset.Options{Blocks: openBlocks{c.Blocks}, Cache: c.Cache, Grow: c.Budget.Grower(budget.Delta),
-			Reads: c.Reads},
+			Reads: c.Reads, Opened: c.countOpened},
 		GrowMem:     c.Budget.Grower(budget.MemRowSet),
 		GrowFlush:   c.Budget.Grower(budget.Compaction),
 		GrowMerge:   c.Budget.Grower(budget.Merge),
@@ -331,6 +332,17 @@ func (c *Core) TabletOptions() tablet.Options {
 		Progress:        c.Options.Progress,
 		Throttle:        c.throttle,
 	}
+}
+
+// openedShare: open files count up to 1/openedShare of the memory limit, so that thousands of small tables
+// leave room for rows.
+const openedShare = 8
+
+// countOpened counts the memory of files that were opened, or with a negative n, closed.
+func (c *Core) countOpened(n int64) {
+	limit := c.Options.MemoryLimit / openedShare
+	after := c.opened.Add(n)
+	c.Budget.Reserve(budget.Metadata, min(after, limit)-min(after-n, limit))
 }
 
 // mergeBytes returns how much memory the next merge may take to read rowsets: what others leave of a

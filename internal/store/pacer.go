@@ -3,6 +3,7 @@ package store
 import (
 	"math"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,10 @@ import (
 // The store counts its memory (see package budget), but not all: uncountedBytes are taken for its
 // own. Another store in the process counts as the program.
 //
+// Pages that become free stay with the process for a while, and are resident memory. If these and the heap
+// are more than residentBytes above the limit, a collection returns all free pages at once. That costs a page
+// fault for each page that is used again, so it is done only then.
+//
 // The pacer reads the heap's size so often that it notices the bound at any rate of allocation that
 // machines reach. It sleeps while the store has no call and no background work, and in a store that
 // is too small for the bound it wakes ten times a second.
@@ -48,6 +53,7 @@ type pacer struct {
 const (
 	garbageBytes   = 48 << 20 // of the store
 	uncountedBytes = 32 << 20
+	residentBytes  = 72 << 20 // of memory that the runtime has, with garbageBytes; the program's code comes on top
 
 	// garbageShare: at least 1/garbageShare of the live bytes are allocated between two collections of
 	// the pacer, whatever the bound, since a collection takes time in proportion to the live bytes.
@@ -71,11 +77,14 @@ type heap struct {
 	goal    int64 // bytes of objects at which the runtime collects
 	percent int64 // GOGC; negative if it is off
 	cycles  int64 // collections so far
+	mapped  int64 // bytes that the runtime has from the system
+	given   int64 // of these, bytes that it has given back
 }
 
 // Names of the metrics, in the order of the fields of heap.
 var heapMetrics = [...]string{"/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes",
-	"/gc/heap/live:bytes", "/gc/heap/goal:bytes", "/gc/gogc:percent", "/gc/cycles/total:gc-cycles"}
+	"/gc/heap/live:bytes", "/gc/heap/goal:bytes", "/gc/gogc:percent", "/gc/cycles/total:gc-cycles",
+	"/memory/classes/total:bytes", "/memory/classes/heap/released:bytes"}
 
 // heapReader reads the metrics. Not safe for concurrent use.
 type heapReader struct {
@@ -88,7 +97,7 @@ func (r *heapReader) read() heap {
 	}
 	metrics.Read(r.samples[:])
 	value := func(i int) int64 { return int64(min(r.samples[i].Value.Uint64(), math.MaxInt64)) }
-	h := heap{value(0), value(1), value(2), value(3), value(4), value(5)}
+	h := heap{value(0), value(1), value(2), value(3), value(4), value(5), value(6), value(7)}
 	if h.percent == math.MaxInt64 {
 		h.percent = -1
 	}
@@ -136,7 +145,11 @@ func (p *pacer) run() {
 		h, counted := r.read(), p.counted()
 		s.note(h, counted)
 		if s.due(h, p.limit) && collecting.TryLock() {
-			runtime.GC()
+			if s.crowded(h, p.limit) {
+				debug.FreeOSMemory() // which collects too
+			} else {
+				runtime.GC()
+			}
 			collecting.Unlock()
 			p.collections.Add(1)
 			s.note(r.read(), counted)
@@ -211,6 +224,11 @@ func (s *paceState) due(h heap, limit int64) bool {
 	bound := s.bound(h, limit)
 	return h.percent >= 0 && h.objects+h.gaps >= bound && h.goal+h.gaps > bound &&
 		h.objects-h.live >= h.live/garbageShare
+}
+
+// crowded reports whether the runtime's memory with its free pages is too large.
+func (s *paceState) crowded(h heap, limit int64) bool {
+	return h.mapped-h.given > s.bound(h, limit)+residentBytes-garbageBytes
 }
 
 // wait returns after what time the next reading is due.

@@ -107,3 +107,16 @@ func TestHeapReaderReadsGOGC(t *testing.T) {
 		t.Errorf("reading %+v", h)
 	}
 }
+
+// Free pages count as soon as they and the heap exceed what the process may have.
+func TestPacerReturnsFreePages(t *testing.T) {
+	for _, c := range []struct {
+		mapped, given int64 // in MiB
+		crowded       bool
+	}{{328, 0, false}, {329, 0, true}, {400, 72, false}, {400, 71, true}} {
+		var s paceState
+		h := heap{objects: 304 * mib, live: 200 * mib, percent: 100, cycles: 1, mapped: c.mapped * mib, given: c.given * mib}
+		s.note(h, 190*mib)
+		must.Equal(t, s.crowded(h, 256*mib), c.crowded, "mapped", c.mapped, "given", c.given)
+	}
+}
