@@ -51,12 +51,12 @@ var families = []struct {
 	title     string
 	workloads []string
 }{
-	{"Points", []string{"get", "get-spread", "get-64", "get-miss", "get-cold", "hot-key", "mem-insert", "queue", "tx-*"}},
+	{"Points", []string{"get", "get-spread", "get-64", "get-miss", "get-cold", "hot-key", "mem-insert", "queue", "tx-*", "index-get"}},
 	{"Beyond memory", []string{"get-uniform", "get-one-uniform", "get-64-uniform", "has-uniform", "update-uniform",
 		"range-uniform", "delete-range", "load-uniform", "kv-get-uniform", "kv-put-uniform"}},
 	{"Ranges", []string{"range", "range-20", "backward*"}},
 	{"Scans", []string{"sum", "filter-*", "group", "q1", "q6", "travel-*", "scan-*", "column-decode"}},
-	{"Writes", []string{"write", "upsert", "update-column", "load-sorted", "load-random", "commit", "commit-*",
+	{"Writes", []string{"write", "upsert", "update-column", "load-sorted", "load-random", "commit", "commit-*", "index-insert",
 		"kv-commit-*", "apply", "write-amp", "write-stall*", "rate*"}},
 	{"Maintenance", []string{"flush", "merge", "merge-*", "delta-compact", "many-tables", "replay", "open", "open-*", "follow-*",
 		"updated-*"}},

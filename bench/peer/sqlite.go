@@ -33,6 +33,21 @@ func sqliteDB(dir string) (*sql.DB, error) {
 	return sql.Open("sqlite", filepath.Join(dir, "sqlite.db"))
 }
 
+// OpenSQLite opens a database without sync, after executing the statements. It has one connection.
+func OpenSQLite(dir string, statements ...string) (*sql.DB, error) {
+	db, err := sqliteDB(dir)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	for _, q := range append(sqliteFirst(false), statements...) {
+		if _, err := db.Exec(q); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", q, err), db.Close())
+		}
+	}
+	return db, nil
+}
+
 func openSQLite(dir string) (Lineitem, error) {
 	db, err := sqliteDB(dir)
 	if err != nil {
