@@ -9,9 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -109,7 +107,7 @@ func (t *Table) readBy(ctx context.Context, index string, values any, o *readOpt
 	}
 	r.entry = c.AppendPrefix(nil, cells)
 	var v tablet.View
-	if err := entries.SetView(&v, tablet.Snapshot{At: mvcc.AsOf(r.v.ts), Latest: !o.asOf}); err != nil {
+	if err := t.entriesView(&v, &r.v, o, entries); err != nil {
 		return nil, t.errorf(err)
 	}
 	defer v.Release()
@@ -172,10 +170,4 @@ func (t *Table) indexCells(c *tablet.IndexColumns, s *schema.Schema, list Key) (
 		cells[i] = cell
 	}
 	return cells, nil
-}
-
-// complete reports whether the index has an entry for each row as of ts.
-func complete(entries *store.Table, ts mvcc.Timestamp) bool {
-	x := entries.Index()
-	return !x.Building && x.Since <= ts
 }

@@ -147,6 +147,7 @@ type readOptions struct {
 	groupBy []grouping.Key
 	top     int          // groups of the result; 0: all
 	explain *Explanation // set when the read ends, unless nil
+	noIndex bool
 	// goroutines of a scan in any order; 0, 1: one, the caller
 	workers int
 	fit     func(*tablet.TableSchema) (columns []int, err error) // chooses the columns; if nil, columns and all do

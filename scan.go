@@ -30,6 +30,7 @@ type Scan struct {
 	keys  bool   // the iterator returns the rows' keys, too
 	after []byte // encoded: the scan reads only rows with keys above it; nil for all rows
 	tx    scanTx // the transaction of which the scan is a part, or nil
+	index string // that has found the rows to look at; empty for none
 
 	tracked interface{ stop(row int) } // the running scan of tx, or nil
 }
@@ -221,6 +222,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	var r *scaninfo.Recorder
 	if sc.o.explain != nil {
 		r = newRecorder(sc.t, &sc.o, "returned", &v, &o)
+		r.ByIndex(sc.index, len(o.Only))
 	}
 	var it scan.Iterator = run
 	if sc.o.workers > 1 {
@@ -277,7 +279,10 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 		o.Limit = cursorRows // batches grow: a loop that ends early has read little more than it got
 	}
 	sc.skipDone(&o)
-	return v, o, nil
+	if err = sc.chooseIndex(&v, &o); err != nil {
+		v.Release()
+	}
+	return v, o, err
 }
 
 // cursorRows is the number of rows that a cursor, or a loop over single rows, reads at first.
@@ -369,6 +374,7 @@ func (sc *Scan) startParts(verb string) (*partsScan, error) {
 	var r *scaninfo.Recorder
 	if sc.o.explain != nil {
 		r = newRecorder(sc.t, &sc.o, verb, &v, &o)
+		r.ByIndex(sc.index, len(o.Only))
 	}
 	p, err := newPartsScan(sc.ctx, s, sc.o.workers, v, o)
 	if err != nil {

@@ -19,6 +19,10 @@ type Explanation struct {
 	FromCounters bool
 	// Time is the time spent in the read, without the time of the caller's loop over the rows.
 	Time time.Duration
+	// Index is the name of the index that found the keys of Keys rows, which were read one by one and are
+	// in no other count; empty if none was used.
+	Index string
+	Keys  int
 	// Workers is the number of goroutines that read, at most.
 	Workers int
 

@@ -62,6 +62,13 @@ func (r *Recorder) SetWorkers(n int) {
 	}
 }
 
+// ByIndex says that an index has found the keys of the rows that are read; an empty name is none.
+func (r *Recorder) ByIndex(name string, keys int) {
+	if r != nil && name != "" {
+		r.e.Index, r.e.Keys = name, keys
+	}
+}
+
 // Restart clears the counts of a read that begins again.
 func (r *Recorder) Restart() {
 	if r != nil {

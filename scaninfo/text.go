@@ -36,6 +36,9 @@ func (e *Explanation) writeSummary(b *strings.Builder) {
 	if e.Workers > 1 {
 		fmt.Fprintf(b, " by %d goroutines", e.Workers)
 	}
+	if e.Index != "" {
+		fmt.Fprintf(b, ", of %s that index %q found", plural(int64(e.Keys), "key"), celltext.Printable(e.Index))
+	}
 	if e.FromCounters {
 		b.WriteString(", from counters: no row was read")
 	}

@@ -35,7 +35,7 @@ var fileFloors = map[string][]string{
 		"backgroundwork close compact image info key metrics predicate rowsets snapshot table usage",
 		"adopt batch checkpoint readoption stats",
 		"follow keyread space verify view",
-		"explain get workers",
+		"explain get scanindex workers",
 		"appendcells getby getmany has ownrows scan trace",
 		"condition",
 		"commit count cursor history",

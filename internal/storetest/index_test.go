@@ -34,6 +34,8 @@ type people struct {
 
 	rows map[int64]person
 	past map[mvcc.Timestamp]map[int64]person
+
+	chosen int // scans that used an index
 }
 
 const peopleColumns = "k*:int64 email:string? place:string v:int64"
@@ -185,6 +187,64 @@ func (p *people) check(rows map[int64]person, opts ...oribi.GetOption) {
 	}
 }
 
+// predicate returns a random predicate that an index may serve.
+func (p *people) predicate() oribi.Predicate {
+	rng := p.rng
+	place := func() string { return fmt.Sprint("place ", rng.IntN(4)) }
+	email := func() string { return fmt.Sprint(rng.IntN(8), "@example") }
+	switch rng.IntN(9) {
+	case 0:
+		return oribi.Eq("place", place())
+	case 1:
+		return oribi.And(oribi.Eq("place", place()), oribi.Between("v", rng.IntN(4), rng.IntN(4)))
+	case 2:
+		return oribi.And(oribi.In("place", place(), place()), oribi.Eq("v", rng.IntN(4)))
+	case 3:
+		return oribi.IsNull("email")
+	case 4:
+		return oribi.And(oribi.Gt("email", email()), oribi.Lt("email", email()), oribi.Ne("v", 1))
+	case 5:
+		return oribi.Or(oribi.Eq("place", place()), oribi.Eq("email", email()))
+	case 6:
+		return oribi.And(oribi.In("email", email(), email(), email()), oribi.Ge("k", rng.IntN(12)))
+	case 7:
+		return oribi.And(oribi.Le("place", place()), oribi.Gt("v", 1))
+	}
+	return oribi.HasPrefix("email", fmt.Sprint(rng.IntN(8)))
+}
+
+// compareScans compares scans and counts that may choose an index with those that may not.
+func (p *people) compareScans(opts ...oribi.CountOption) {
+	p.t.Helper()
+	ctx, rng := context.Background(), p.rng
+	opts = append(opts, oribi.Where(p.predicate()))
+	if rng.IntN(4) == 0 {
+		opts = append(opts, oribi.From(rng.IntN(12)), oribi.To(rng.IntN(12)))
+	}
+	var scans []oribi.ScanOption
+	for _, o := range opts {
+		scans = append(scans, o)
+	}
+	if rng.IntN(3) == 0 {
+		scans = append(scans, oribi.Desc())
+	}
+	if rng.IntN(3) == 0 {
+		scans = append(scans, oribi.Limit(rng.Int64N(4)))
+	}
+	if rng.IntN(3) == 0 {
+		scans = append(scans, oribi.Columns("v", "k"))
+	}
+	var e oribi.Explanation
+	got := slices.Collect(must.All(p.t, p.table.Scan(ctx, append(scans, oribi.Explain(&e))...).Rows()))
+	want := slices.Collect(must.All(p.t, p.table.Scan(ctx, append(scans, oribi.NoIndex())...).Rows()))
+	must.Equal(p.t, fmt.Sprint(got), fmt.Sprint(want), e.Index, e.Where)
+	if e.Index != "" {
+		p.chosen++
+	}
+	must.Equal(p.t, must.Get(p.table.Count(ctx, opts...))(p.t),
+		must.Get(p.table.Count(ctx, append(opts, oribi.NoIndex())...))(p.t), e.Where)
+}
+
 func (p *people) verify() {
 	p.t.Helper()
 	must.Do(p.t, p.store.VerifyDeep(context.Background(), func(f oribi.Finding) { p.t.Errorf("%+v", f) }))
@@ -219,6 +279,7 @@ func TestIndexesEqualTheirTable(t *testing.T) {
 			p.commit()
 		}
 		p.check(p.rows)
+		p.compareScans()
 		if p.rng.IntN(10) == 0 {
 			p.verify()
 		}
@@ -226,8 +287,12 @@ func TestIndexesEqualTheirTable(t *testing.T) {
 	p.verify()
 	for _, ts := range slices.SortedFunc(maps.Keys(p.past), func(a, b mvcc.Timestamp) int { return cmp.Compare(a, b) }) {
 		p.check(p.past[ts], oribi.AsOf(ts))
+		p.compareScans(oribi.AsOf(ts))
 	}
 	must.Equal(t, len(p.store.Tables()), 1, "tables")
+	if p.chosen < 100 {
+		t.Errorf("%d scans used an index", p.chosen)
+	}
 }
 
 // Writers of a table with a unique index that want the same values in another order wait for each other

@@ -9,7 +9,6 @@ import (
 	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
-	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -200,15 +199,7 @@ func (t *Tablet) IndexColumns(sc *TableSchema, index *Tablet) (c IndexColumns, o
 // index; nil is NULL.
 func (c *IndexColumns) AppendPrefix(dst []byte, cells [][]byte) []byte {
 	for i, cell := range cells {
-		column := &c.schema.Columns[c.Columns[i]]
-		if column.Nullable {
-			if cell == nil {
-				dst = append(dst, 0)
-				continue
-			}
-			dst = append(dst, 1)
-		}
-		dst = keyenc.AppendKeyCell(dst, column.Type, cell, false)
+		dst = appendValue(dst, &c.schema.Columns[c.Columns[i]], cell)
 	}
 	return dst
 }

@@ -27,6 +27,9 @@ func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
+	if o.Only != nil {
+		return []scan.Opener{func() (scan.Iterator, error) { return newKeyScan(r, &v, false, o.Only), nil }}, nil
+	}
 	if o.Stats != nil {
 		o.Stats.Layout = st.union().Layout(o.Lower, o.Upper)
 	}
