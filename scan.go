@@ -279,8 +279,10 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 		o.Limit = cursorRows // batches grow: a loop that ends early has read little more than it got
 	}
 	sc.skipDone(&o)
-	if err = sc.chooseIndex(&v, &o); err != nil {
-		v.Release()
+	if sc.index = ""; sc.tx == nil && !sc.expired {
+		if sc.index, err = sc.t.chooseIndex(sc.ctx, &v, &sc.o, &o); err != nil {
+			v.Release()
+		}
 	}
 	return v, o, err
 }

@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"context"
 	"errors"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -21,12 +22,10 @@ const (
 	mostByKey  = 1 << 16 // and their keys are in memory
 )
 
-// chooseIndex sets the keys of the rows that the scan looks at, if an index finds few.
-func (sc *Scan) chooseIndex(v *view, o *scan.Options) error {
-	t := sc.t
-	sc.index = ""
-	if len(sc.o.where) == 0 || sc.tx != nil || sc.expired || sc.o.noIndex {
-		return nil
+// chooseIndex sets the keys of the rows that a scan looks at, if an index finds few, and returns its name.
+func (t *Table) chooseIndex(ctx context.Context, v *view, read *readOptions, o *scan.Options) (index string, err error) {
+	if len(read.where) == 0 || read.noIndex {
+		return "", nil
 	}
 	limit := int(min(max(t.tab.LiveRows()/indexShare, leastByKey), mostByKey))
 	for _, entries := range t.entry.Indexes() {
@@ -37,12 +36,12 @@ func (sc *Scan) chooseIndex(v *view, o *scan.Options) error {
 		if !ok {
 			continue
 		}
-		keys, ok, err := sc.keysBy(v, &c, entries, o, limit)
+		keys, ok, err := t.keysBy(ctx, v, read, &c, entries, o, limit)
 		switch {
 		case err != nil:
-			return sc.errorf(err)
+			return "", t.errorf(err)
 		case ok:
-			o.Only, limit, sc.index = keys, len(keys)-1, entries.Index().Name
+			o.Only, limit, index = keys, len(keys)-1, entries.Index().Name
 			if o.Only == nil {
 				o.Only = [][]byte{}
 			}
@@ -51,12 +50,13 @@ func (sc *Scan) chooseIndex(v *view, o *scan.Options) error {
 			break
 		}
 	}
-	return nil
+	return index, nil
 }
 
-func (sc *Scan) keysBy(v *view, c *tablet.IndexColumns, entries *store.Table, o *scan.Options, limit int) ([][]byte, bool, error) {
+func (t *Table) keysBy(ctx context.Context, v *view, read *readOptions, c *tablet.IndexColumns,
+	entries *store.Table, o *scan.Options, limit int) ([][]byte, bool, error) {
 	var of tablet.View
-	err := sc.t.entriesView(&of, v, &sc.o, entries)
+	err := t.entriesView(&of, v, read, entries)
 	if errors.Is(err, fault.ErrTooOld) {
 		return nil, false, nil
 	}
@@ -64,7 +64,7 @@ func (sc *Scan) keysBy(v *view, c *tablet.IndexColumns, entries *store.Table, o 
 		return nil, false, err
 	}
 	defer of.Release()
-	return c.KeysBy(sc.ctx, &o.Filter, &of, limit)
+	return c.KeysBy(ctx, &o.Filter, &of, limit)
 }
 
 // entriesView sets of to the entries of an index as of the timestamp of a view of the table.

@@ -26,3 +26,12 @@ func SchemaOf[T any]() (*schema.Schema, error) {
 	}
 	return s, nil
 }
+
+// indexesOf returns the indexes that the tags of a struct type, of which SchemaOf has a schema, describe.
+func indexesOf[T any]() (opts []TableOption) {
+	rows, _ := bind.RowTypeOf(reflect.TypeFor[T]())
+	for _, x := range rows.Indexes() {
+		opts = append(opts, indexOption(x.Name, x.Columns, x.Unique))
+	}
+	return opts
+}

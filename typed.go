@@ -26,6 +26,8 @@ import (
 //	Size int64  `oribi:"size"`     // column size
 //	Note string                    // column note: without a tag, the field's name in lower case
 //	Text string `oribi:"text,dense"` // column text; SchemaOf sets its compression: lz4hc or dense
+//	Mail string `oribi:"mail,unique"`         // column mail; OpenTable gives it the unique index by_mail
+//	City string `oribi:"city,index=by_place"` // column city; it is in the index by_place, with other fields that say so
 //	Memo string `oribi:"-"`        // no column
 //
 // The fields of an embedded struct are fields of the row. These are errors: an embedded pointer, a
@@ -83,8 +85,8 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 }
 
 // OpenTable returns the table with the given name, with rows of type T. If the store has no such
-// table, OpenTable creates it with the columns of SchemaOf and the given options. An existing table
-// keeps its columns and settings.
+// table, OpenTable creates it with the columns of SchemaOf, the indexes of the tags, and the given options.
+// An existing table keeps its columns, indexes, and settings.
 //
 // Errors: ErrSchema for a struct that does not fit the table; the errors of Store.CreateTable.
 func OpenTable[T any](s *Store, name string, opts ...TableOption) (*TableOf[T], error) {
@@ -94,6 +96,7 @@ func OpenTable[T any](s *Store, name string, opts ...TableOption) (*TableOf[T], 
 		if columns, err = SchemaOf[T](); err != nil {
 			return nil, err
 		}
+		opts = append(indexesOf[T](), opts...)
 		if table, err = s.CreateTable(name, columns, opts...); errors.Is(err, fault.ErrExists) {
 			table, err = s.Table(name) // another goroutine has created it
 		}

@@ -13,15 +13,15 @@ import (
 
 // Options are the parameters of a Request.
 type Options struct {
-	Schema   *schema.Schema
-	Columns  []int         // indexes in Schema of the columns to return, in that order
-	Filter   batch.Filter  // the scan returns rows for which it is true
-	Lower    []byte        // encoded key, inclusive; nil for no bound
-	Upper    []byte        // encoded key, exclusive; nil for no bound
-	Rows     RowRange      // for scans of one DiskRowSet
+	Schema  *schema.Schema
+	Columns []int        // indexes in Schema of the columns to return, in that order
+	Filter  batch.Filter // the scan returns rows for which it is true
+	Lower   []byte       // encoded key, inclusive; nil for no bound
+	Upper   []byte       // encoded key, exclusive; nil for no bound
+	Rows    RowRange     // for scans of one DiskRowSet
 	// Only has the keys of the rows that are looked at, ascending, of a scan of a table: Lower, Upper, and
 	// Filter select among them. nil means all rows. The scan may change the order.
-	Only [][]byte
+	Only     [][]byte
 	Share    *RowShare     // for scans of one DiskRowSet without order, instead of Rows; may be nil
 	Snapshot mvcc.Snapshot // the changes visible to the scan
 	Keys     bool          // return encoded keys, which Merge requires

@@ -25,9 +25,8 @@ type fieldTag struct {
 	text string // for messages: Type.Field, with the embedded structs on the way
 	typ  reflect.Type
 	name string // of the column
-	key  bool
 
-	compression schema.Compression
+	tagOptions
 }
 
 var rowTypes sync.Map // reflect.Type → *RowType: the tags of a type are parsed once
@@ -87,7 +86,7 @@ func (rt *RowType) collect(typ reflect.Type, path []int, text string) error {
 				return fmt.Errorf("%s: column %q is also the column of %s", tag.text, name, other.text)
 			}
 		}
-		tag.name, tag.key, tag.compression = name, options.key, options.compression
+		tag.name, tag.tagOptions = name, options
 		rt.tags = append(rt.tags, tag)
 	}
 	return nil
@@ -97,6 +96,35 @@ func (rt *RowType) collect(typ reflect.Type, path []int, text string) error {
 type tagOptions struct {
 	key         bool
 	compression schema.Compression
+	unique      bool   // the column has a unique index
+	index       string // of which the column is a part; empty for none
+}
+
+// Index is an index that the tags of a struct type describe.
+type Index struct {
+	Name    string
+	Columns []string // in the order of the fields
+	Unique  bool
+}
+
+// Indexes returns the indexes of the tags, in the order of the fields that name them first.
+func (rt *RowType) Indexes() (list []Index) {
+	for i := range rt.tags {
+		tag := &rt.tags[i]
+		if tag.unique {
+			list = append(list, Index{"by_" + tag.name, []string{tag.name}, true})
+		}
+		if tag.index == "" {
+			continue
+		}
+		at := slices.IndexFunc(list, func(x Index) bool { return x.Name == tag.index && !x.Unique })
+		if at < 0 {
+			at = len(list)
+			list = append(list, Index{Name: tag.index})
+		}
+		list[at].Columns = append(list[at].Columns, tag.name)
+	}
+	return list
 }
 
 // parseTag returns the column's name, empty if the tag gives none, and the options.
@@ -121,8 +149,13 @@ func parseTag(f reflect.StructField) (name string, o tagOptions, err error) {
 			o.compression = schema.LZ4HC
 		case "dense":
 			o.compression = schema.Dense
+		case "unique":
+			o.unique = true
 		default:
-			return "", o, fmt.Errorf("tag option %q, want \"key\", \"lz4hc\", or \"dense\"", option)
+			index, isIndex := strings.CutPrefix(option, "index=")
+			if o.index = index; !isIndex || index == "" {
+				return "", o, fmt.Errorf("tag option %q, want \"key\", \"unique\", \"index=NAME\", \"lz4hc\", or \"dense\"", option)
+			}
 		}
 	}
 	return name, o, nil

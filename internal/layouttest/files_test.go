@@ -28,10 +28,11 @@ import (
 // to. Test files are on no floor.
 var fileFloors = map[string][]string{
 	"": {
-		"attempts doc errors schemaof term value",
+		"attempts doc errors term value",
 		"aggregateresult options",
 		"store",
 		"index",
+		"schemaof",
 		"backgroundwork close compact image info key metrics predicate rowsets snapshot table usage",
 		"adopt batch checkpoint readoption stats",
 		"follow keyread space verify view",

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -423,4 +425,77 @@ func TestIndexIsAddedWhileOthersWrite(t *testing.T) {
 	}
 	must.Equal(t, p.table.Indexes(), []oribi.IndexInfo{{Name: "by_email", Columns: []string{"email"}, Unique: true},
 		{Name: "by_place", Columns: []string{"place", "v"}}})
+}
+
+// OpenTable makes the indexes that tags describe.
+func TestIndexesOfTags(t *testing.T) {
+	type user struct {
+		ID      int64   `oribi:"id,key"`
+		Email   *string `oribi:"email,unique"`
+		City    string  `oribi:"city,index=by_place"`
+		Country string  `oribi:"country,index=by_place,dense"`
+	}
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/tags", &oribi.Options{FS: vfs.NewMem()}))(t)
+	defer store.Close()
+	users := must.Get(oribi.OpenTable[user](store, "users"))(t)
+	must.Equal(t, users.Table.Indexes(), []oribi.IndexInfo{{Name: "by_email", Columns: []string{"email"}, Unique: true},
+		{Name: "by_place", Columns: []string{"city", "country"}}})
+	email := "ada@example.org"
+	must.Get(users.Put(ctx, user{1, &email, "London", "UK"}, user{2, nil, "Paris", "FR"}, user{3, nil, "Paris", "FR"}))(t)
+	must.Equal(t, must.Get(users.GetBy(ctx, "by_email", email))(t).ID, 1)
+	must.Fail(t, must.Err(users.GetBy(ctx, "by_email", nil)), oribi.ErrRow)
+	must.Fail(t, must.Err(users.GetBy(ctx, "by_email", "nobody")), oribi.ErrNotFound)
+	must.Fail(t, must.Err(users.GetBy(ctx, "by_place", oribi.Key{"Paris", "FR"})), oribi.ErrSchema)
+	must.Fail(t, must.Err(users.GetBy(ctx, "by_name", "Ada")), oribi.ErrSchema)
+	must.Equal(t, must.Get(users.Table.Count(ctx, oribi.Where(oribi.Eq("city", "Paris"))))(t), 2)
+}
+
+// What cannot be an index is refused before anything changes, with the place.
+func TestBadIndexes(t *testing.T) {
+	store := must.Get(oribi.Open("/bad", &oribi.Options{FS: vfs.NewMem()}))(t)
+	defer store.Close()
+	columns := must.Get(parseSchema([]string{"k*:int64", "s:string", "d:double", "a:bool"}))(t)
+	many := make([]oribi.TableOption, 17)
+	for i := range many {
+		many[i] = oribi.Index(fmt.Sprint("x", i), "s")
+	}
+	for _, c := range []struct {
+		opts []oribi.TableOption
+		text string
+	}{
+		{[]oribi.TableOption{oribi.Index("x", "z")}, `index "x": column "z"`},
+		{[]oribi.TableOption{oribi.Index("x", "d")}, `column "d": a column of type double cannot be indexed`},
+		{[]oribi.TableOption{oribi.Unique("x", "a")}, `column "a": a column of type bool`},
+		{[]oribi.TableOption{oribi.Index("x", "s", "s")}, `column "s" appears twice`},
+		{[]oribi.TableOption{oribi.Index("x")}, "0 columns"},
+		{[]oribi.TableOption{oribi.Index("", "s")}, "empty"},
+		{[]oribi.TableOption{oribi.Index("x", "s"), oribi.Unique("x", "k")}, `two indexes are named "x"`},
+		{many, "more than 16 indexes"},
+	} {
+		_, err := store.CreateTable("t", columns, c.opts...)
+		if !errors.Is(err, oribi.ErrSchema) && !errors.Is(err, oribi.ErrNoColumn) {
+			t.Errorf("%v: want ErrSchema or ErrNoColumn", err)
+		}
+		must.Contain(t, fmt.Sprint(err), c.text)
+	}
+	must.Equal(t, len(store.Tables()), 0)
+	ctx := context.Background()
+	table := must.Get(store.CreateTable("t", columns, oribi.Index("by_s", "s")))(t)
+	for _, a := range [][]oribi.Alteration{
+		{oribi.DropColumn("s")}, {oribi.SetType("k", schema.Column{Type: schema.Int32})}, {oribi.DropIndex("by_k")},
+		{oribi.AddIndex("by_d", "d")}, {oribi.AddIndex("by_k", "k"), oribi.SetComment("no")},
+	} {
+		must.Fail(t, table.Alter(ctx, a...), oribi.ErrSchema)
+	}
+	must.Fail(t, table.Alter(ctx, oribi.AddIndex("by_s", "k")), oribi.ErrExists)
+	must.Do(t, table.Alter(ctx, oribi.RenameColumn("s", "text")))
+	must.Equal(t, table.Indexes(), []oribi.IndexInfo{{Name: "by_s", Columns: []string{"text"}}})
+	long := oribi.Row{"k": 1, "text": strings.Repeat("x", 20_000), "d": 0.5, "a": true}
+	b := store.NewBatch()
+	b.Insert(table, long)
+	err := must.Err(b.Commit(ctx))
+	must.Fail(t, err, oribi.ErrRow)
+	must.Contain(t, fmt.Sprint(err), `index "by_s": an entry of`)
+	must.Do(t, store.DropTable("t"))
 }
