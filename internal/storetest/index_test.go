@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -498,4 +499,46 @@ func TestBadIndexes(t *testing.T) {
 	must.Fail(t, err, oribi.ErrRow)
 	must.Contain(t, fmt.Sprint(err), `index "by_s": an entry of`)
 	must.Do(t, store.DropTable("t"))
+}
+
+// Salvage leaves the entries of indexes out. Reads by an index look through the table until it is built again,
+// by the caller or, in a store with background work, by itself.
+func TestIndexesAreBuiltAgainAfterSalvage(t *testing.T) {
+	ctx := context.Background()
+	p := newPeople(t)
+	for range 60 {
+		p.commit()
+		if p.rng.IntN(10) == 0 {
+			must.Do(t, p.table.Flush(ctx))
+		}
+	}
+	must.Do(t, p.store.Close())
+	rows := p.rows
+	for _, manual := range []bool{true, false} {
+		p.rows = maps.Clone(rows)
+		out := fmt.Sprint("/salvaged", manual)
+		o := &oribi.Options{FS: p.fs, Manual: manual}
+		must.Get(salvage.Run(ctx, "/people", out, o, func(l salvage.Loss) { t.Errorf("%+v", l) }))(t)
+		p.store = must.Get(oribi.Open(out, o))(t)
+		p.table = must.Get(p.store.Table("people"))(t)
+		p.check(p.rows)
+		if manual {
+			must.Do(t, p.table.Alter(ctx, oribi.AddUnique("by_email", "email")))
+			must.Do(t, p.table.Alter(ctx, oribi.AddIndex("by_place", "place", "v")))
+		} else {
+			for _, x := range []oribi.Alteration{oribi.AddUnique("by_email", "email"), oribi.AddIndex("by_place", "place", "v")} {
+				if err := p.table.Alter(ctx, x); !errors.Is(err, oribi.ErrExists) { // it is complete by now
+					must.Do(t, err)
+				}
+			}
+		}
+		p.verify()
+		p.compareScans()
+		for range 20 {
+			p.commit()
+		}
+		p.check(p.rows)
+		p.verify()
+		must.Do(t, p.store.Close())
+	}
 }
