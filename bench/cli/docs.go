@@ -60,8 +60,8 @@ var families = []struct {
 		"kv-commit-*", "apply", "write-amp", "write-stall*", "rate*"}},
 	{"Maintenance", []string{"flush", "merge", "merge-*", "delta-compact", "many-tables", "replay", "open", "open-*", "follow-*",
 		"updated-*"}},
-	{"Formats", []string{"size", "size-*", "hfile-*", "carbondata-*", "kudu-*"}},
-	{"Interchange", []string{"load", "load-*", "export-*", "scan-csv"}},
+	{"Formats and interchange", []string{"size", "size-*", "hfile-*", "carbondata-*", "kudu-*", "load", "load-*", "export-*",
+		"scan-csv"}},
 }
 
 // A mix has a table with a row for each letter and a column for each way to choose keys: its
