@@ -225,7 +225,7 @@ func (c *Cursor) Close() error {
 	return c.err
 }
 
-// release ends the reads of the cursor. The next move, if there is one, begins them again.
+// release ends the reads of the cursor. The next move begins them again.
 func (c *Cursor) release() {
 	if c.tx != nil {
 		c.tx.catchUp()

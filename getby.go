@@ -61,10 +61,9 @@ func (t *Table) getByOnce(ctx context.Context, index string, values any, o *read
 
 // indexRead is a read of a row by a unique index.
 type indexRead struct {
-	t     *Table
-	v     view
-	entry []byte // of the index
-	key   []byte // of the row
+	t   *Table
+	v   view
+	key []byte // of the row
 }
 
 func (r *indexRead) end() { r.t.done(&r.v) }
@@ -105,13 +104,12 @@ func (t *Table) readBy(ctx context.Context, index string, values any, o *readOpt
 		}
 		return r, nil
 	}
-	r.entry = c.AppendPrefix(nil, cells)
 	var v tablet.View
 	if err := t.entriesView(&v, &r.v, o, entries); err != nil {
 		return nil, t.errorf(err)
 	}
 	defer v.Release()
-	found, ok, err := v.Get(r.entry, []int{v.Schema.Index(tablet.RowColumn)}, nil)
+	found, ok, err := v.Get(c.AppendPrefix(nil, cells), []int{v.Schema.Index(tablet.RowColumn)}, nil)
 	switch {
 	case err != nil:
 		return nil, t.errorf(fmt.Errorf("index %q: %w", index, err))

@@ -40,7 +40,7 @@ func makeHeads(n int, key func(i int) []byte) keyHeads {
 	return h
 }
 
-// near returns a range [lo, hi) that has the last head below head, if there is one, else key 0: a few
+// near returns a range [lo, hi) that has the last head below head, or key 0 if no head is below it: a few
 // keys around the one that it is if keys are evenly distributed. A search of all heads would miss the
 // CPU's caches at each of its first steps, one after another.
 func (h *keyHeads) near(head uint64) (lo, hi int) {

@@ -42,7 +42,7 @@ func (rs Ranges) Contain(key []byte) bool {
 	return ok
 }
 
-// Find returns the range that contains a key, if there is one.
+// Find returns the range that contains a key, or false if no range does.
 func (rs Ranges) Find(key []byte) (r Range, ok bool) {
 	i, _ := slices.BinarySearchFunc(rs, key, func(r Range, key []byte) int {
 		if !below(key, r.Upper) {

@@ -43,7 +43,7 @@ func NewCommits(t *Timeline, log *wal.Log, blocks *blockmanager.Manager, logger 
 		recent: conflict.NewLog(recentBytes)}
 }
 
-// Poisoned returns the error that ended all writing, nil if there was none.
+// Poisoned returns the error that ended all writing, or nil.
 func (c *Commits) Poisoned() error {
 	if err := c.Log.Poisoned(); err != nil {
 		return err

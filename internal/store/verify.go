@@ -119,11 +119,10 @@ func (s *Store) verifyIndex(ctx context.Context, t, index *tablet.Tablet, snap t
 		return err
 	}
 	defer entries.Release()
-	c, ok := t.IndexColumns(v.TableSchema, index)
-	if !ok || index.Index().Building {
+	if index.Index().Building {
 		return nil
 	}
-	return v.CheckIndex(ctx, c, &entries)
+	return v.CheckIndex(ctx, index, &entries)
 }
 
 // countInOrder counts rows and checks that their keys ascend.

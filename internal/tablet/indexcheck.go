@@ -16,10 +16,10 @@ const checkEvery = 1024
 
 // CheckIndex compares the entries of an index with the rows of its table. v and entries are as of the same
 // timestamp. Errors: ErrCorrupt, for the first difference; ctx.Err(); errors of reading files.
-func (v *View) CheckIndex(ctx context.Context, c IndexColumns, entries *View) error {
+func (v *View) CheckIndex(ctx context.Context, index *Tablet, entries *View) error {
 	var rows, n int64
-	plan := newIndexPlan(v.TableSchema, []*Tablet{c.Table})
-	c = plan.indexes[0]
+	plan := newIndexPlan(v.TableSchema, []*Tablet{index})
+	c := &plan.indexes[0]
 	err := v.each(ctx, plan.watched, func(key []byte, cells [][]byte) error {
 		rows++
 		entry := c.appendEntry(nil, key, cells)

@@ -1,7 +1,6 @@
 package tablet
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -241,10 +240,14 @@ func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 	if !w.lockedAll && len(w.locked) == 0 {
 		w.lock()
 	}
-	if err := w.beginIndexes(); err != nil || w.indexes == nil {
-		return cmp.Or(err, w.resolve())
+	err := w.beginIndexes()
+	switch {
+	case err != nil:
+		return err
+	case w.indexes == nil:
+		return w.resolve()
 	}
-	err := w.resolveIndexed()
+	err = w.resolveIndexed()
 	w.finishIndexes()
 	return err
 }
