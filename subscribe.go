@@ -10,10 +10,16 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
+// FromStart is before every write batch: Subscribe begins with the first one, and AsOf reads the state
+// in which tables were empty. Both work as long as the tables concerned have dropped no history, which
+// is at least as long as they keep it. Then they return ErrTooOld, whose text has the first time that can
+// be read.
+const FromStart = mvcc.Min
+
 // Subscribe yields the write batches with timestamps above from and up to until, in the order of
 // timestamps: first those that were committed already, then each one when it becomes visible. It
 // ends when all of them have been yielded; until must not be ahead of the clock, or be mvcc.Max for
-// a subscription without an end. With tables, it yields the changes of these tables only. No batch
+// a subscription without an end. from may be FromStart. With tables, it yields the changes of these tables only. No batch
 // is left out, and none comes twice. A program that remembers the timestamp of the last batch for
 // which More is false continues there with another Subscribe, also after a restart.
 //

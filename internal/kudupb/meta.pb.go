@@ -45,6 +45,7 @@ type TableRow struct {
 	Expiry           []*ExpiryRow           `protobuf:"bytes,16,rep,name=expiry,proto3" json:"expiry,omitempty"`                                     // ascending in time; without any, rows do not expire
 	NoRowFile        bool                   `protobuf:"varint,17,opt,name=no_row_file,json=noRowFile,proto3" json:"no_row_file,omitempty"`           // new rowsets get no row file; neither this nor row_file: they decide
 	Index            *IndexRow              `protobuf:"bytes,18,opt,name=index,proto3,oneof" json:"index,omitempty"`                                 // set if the table has the entries of an index
+	Created          uint64                 `protobuf:"fixed64,19,opt,name=created,proto3" json:"created,omitempty"`                                 // timestamp when the table was created, empty; 0: unknown
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -203,6 +204,13 @@ func (x *TableRow) GetIndex() *IndexRow {
 		return x.Index
 	}
 	return nil
+}
+
+func (x *TableRow) GetCreated() uint64 {
+	if x != nil {
+		return x.Created
+	}
+	return 0
 }
 
 // IndexRow is an index of another table.
@@ -688,7 +696,7 @@ var File_oribi_store_meta_proto protoreflect.FileDescriptor
 
 const file_oribi_store_meta_proto_rawDesc = "" +
 	"\n" +
-	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xab\x05\n" +
+	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xc5\x05\n" +
 	"\bTableRow\x121\n" +
 	"\x06schema\x18\x01 \x01(\v2\x14.oribi.kudu.SchemaPBH\x00R\x06schema\x88\x01\x01\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -709,7 +717,8 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\x05forms\x18\x0f \x03(\v2\x17.oribi.store.ColumnFormR\x05forms\x12.\n" +
 	"\x06expiry\x18\x10 \x03(\v2\x16.oribi.store.ExpiryRowR\x06expiry\x12\x1e\n" +
 	"\vno_row_file\x18\x11 \x01(\bR\tnoRowFile\x120\n" +
-	"\x05index\x18\x12 \x01(\v2\x15.oribi.store.IndexRowH\x01R\x05index\x88\x01\x01B\t\n" +
+	"\x05index\x18\x12 \x01(\v2\x15.oribi.store.IndexRowH\x01R\x05index\x88\x01\x01\x12\x18\n" +
+	"\acreated\x18\x13 \x01(\x06R\acreatedB\t\n" +
 	"\a_schemaB\b\n" +
 	"\x06_index\"\x92\x01\n" +
 	"\bIndexRow\x12\x0e\n" +

@@ -64,7 +64,8 @@ type Table struct {
 	// AutoIncrement is the highest value of the auto-incrementing column among ingested rows and
 	// inserts up to FlushedLSN.
 	AutoIncrement int64
-	Index         *Index // nil unless the table has the entries of an index
+	Index         *Index         // nil unless the table has the entries of an index
+	Created       mvcc.Timestamp // when the table was created, empty; 0: unknown
 }
 
 // Encode returns the value of the table's row.
@@ -88,6 +89,7 @@ func (t *Table) Encode() []byte {
 		Forms:            formMessages(t.Schema),
 		Expiry:           expiryMessages(t.Expiry),
 		Index:            t.Index.message(),
+		Created:          uint64(t.Created),
 	})
 }
 
@@ -118,6 +120,7 @@ func DecodeTable(value []byte) (*Table, error) {
 		NextRowSetID:  m.NextRowsetId,
 		Comment:       m.Comment,
 		AutoIncrement: m.AutoIncrement,
+		Created:       mvcc.Timestamp(m.Created),
 	}
 	var err error
 	if m.Index != nil {

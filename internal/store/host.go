@@ -28,12 +28,11 @@ func (h host) Append(rec *record.Writer, table uint32) (mvcc.Timestamp, lsn.LSN,
 }
 
 // Retained returns the present time less the retention as the floor, or a lower timestamp if a pin
-// retains all states after it. The floor is Min if history is kept forever or the clock is not a
-// physical one. It is never less than the table's present floor, which a longer retention does not
+// retains all states after it. The floor is Min where Timeline.Oldest is. It is never less than the table's present floor, which a longer retention does not
 // lower. From then on, reads of the table below the floor are refused, except those of the points,
 // which are pinned.
 func (h host) Retained(t *tablet.Tablet, historySec int64) mvcc.Retained {
-	floor := h.Oldest(historySec)
+	floor := h.Oldest(historySec, t.Metadata().Created)
 	if h.InFlight() {
 		floor = min(floor, h.Visible()) // reads of the newest state do not see what is in flight
 	}

@@ -91,7 +91,8 @@ func lowest(pins map[mvcc.Timestamp]int) mvcc.Timestamp {
 
 // Oldest returns the timestamp at which a table's history begins by its age.
 func (p *Pins) Oldest(t *tablet.Tablet) mvcc.Timestamp {
-	return p.timeline.Oldest(t.Metadata().HistorySec)
+	row := t.Metadata()
+	return p.timeline.Oldest(row.HistorySec, row.Created)
 }
 
 // Choose returns what a rewrite of a table retains: the states from oldest on, which follows from

@@ -105,9 +105,10 @@ func (t *Timeline) PhysicalTime() mvcc.Timestamp {
 	return now
 }
 
-// Oldest returns the timestamp at which a history of so many seconds begins now; Min if history is
-// kept forever, which a negative number means, or the clock is not a physical one.
-func (t *Timeline) Oldest(historySec int64) mvcc.Timestamp {
+// Oldest returns the timestamp at which the history of a table begins now, which is kept for so many
+// seconds. It is Min if history is kept forever, which a negative number means, if the clock is not a
+// physical one, and until the table, which was empty when it was created, has any history to drop.
+func (t *Timeline) Oldest(historySec int64, created mvcc.Timestamp) mvcc.Timestamp {
 	if historySec < 0 {
 		return mvcc.Min
 	}
@@ -115,5 +116,9 @@ func (t *Timeline) Oldest(historySec int64) mvcc.Timestamp {
 	if now == 0 {
 		return mvcc.Min
 	}
-	return mvcc.FromTime(now.Time().Add(-time.Duration(historySec) * time.Second))
+	oldest := mvcc.FromTime(now.Time().Add(-time.Duration(historySec) * time.Second))
+	if oldest <= created {
+		return mvcc.Min
+	}
+	return oldest
 }

@@ -248,10 +248,11 @@ func (w *Writer) Create(rows []*meta.Table) ([]any, error) {
 	if err := w.Wait(context.Background(), flushed); err != nil {
 		return nil, err
 	}
+	created := w.PhysicalTime()
 	return w.add(rows, func() (blockmanager.Edit, [][]*rowset.Metadata) {
 		edit := blockmanager.Edit{Confirm: true}
 		for _, row := range rows {
-			row.FlushedLSN = flushed
+			row.FlushedLSN, row.Created = flushed, created
 			edit.Put = append(edit.Put, blockmanager.Row{Key: meta.TableKey(row.Number), Value: row.Encode()})
 		}
 		return edit, make([][]*rowset.Metadata, len(rows))

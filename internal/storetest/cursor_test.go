@@ -154,7 +154,9 @@ func TestCursorSeesOneState(t *testing.T) {
 }
 
 func TestCursorEndsWithErrors(t *testing.T) {
-	store, table := floorStore(t, newFakeWall())
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	w.move(120 * minute)
 	b := store.NewBatch()
 	for k := range 50 {
 		b.Insert(table, oribi.Row{"k": k, "v": k})

@@ -24,6 +24,46 @@ func eventsUntil(
 	return events
 }
 
+// The first moment can be read, and subscribed from, until a table has history to drop, also after
+// flushes, compactions, and another Open. Then the error has the first time that can be read.
+func TestHistoryIsReadFromTheStartUntilSomeIsOld(t *testing.T) {
+	w, ctx := newFakeWall(), t.Context()
+	store, table := floorStore(t, w)
+	first := put(t, store, table, map[int64]int64{1: 1, 2: 2})
+	put(t, store, table, map[int64]int64{1: 3})
+	must.Do(t, table.Flush(ctx))
+	w.move(59 * time.Minute)
+	last := put(t, store, table, map[int64]int64{2: 4})
+	must.Do(t, table.Flush(ctx))
+	must.Do(t, table.Compact(ctx))
+	must.Do(t, store.Close())
+	store, table = floorStore(t, w)
+	defer func() { must.Do(t, store.Close()) }()
+
+	must.Equal(t, eventsUntil(t, store, oribi.FromStart, last),
+		append(eventsUntil(t, store, first-1, first), eventsUntil(t, store, first, last)...))
+	must.Equal(t, len(eventsUntil(t, store, oribi.FromStart, first)), 2)
+	for _, ts := range []mvcc.Timestamp{oribi.FromStart, mvcc.First, first - 1} {
+		must.Equal(t, must.Get(table.Count(ctx, oribi.AsOf(ts)))(t), 0, ts)
+	}
+	sn := must.Get(store.SnapshotAt(ctx, oribi.FromStart))(t)
+	defer sn.Close()
+
+	w.move(2 * time.Minute)
+	must.Do(t, must.Err(table.Count(ctx, oribi.At(sn))))
+	begins := "history begins at " + mvcc.FromTime(w.time().Add(-time.Hour)).String()
+	err := must.Err(table.Count(ctx, oribi.AsOf(first)))
+	must.Fail(t, err, oribi.ErrTooOld, begins)
+	for _, err := range store.Subscribe(ctx, oribi.FromStart, last) {
+		must.Fail(t, err, oribi.ErrTooOld, begins)
+	}
+	put(t, store, table, map[int64]int64{2: 5})
+	must.Do(t, table.Flush(ctx))
+	must.Do(t, table.Compact(ctx))
+	must.Equal(t, must.Get(table.Count(ctx, oribi.At(sn)))(t), 0)
+	must.Fail(t, must.Err(table.Count(ctx, oribi.AsOf(first))), oribi.ErrTooOld, begins)
+}
+
 // A subscription fails at the start if the history that it needs was dropped. Once it has begun, it
 // keeps its history.
 func TestSubscriptionPinsHistory(t *testing.T) {

@@ -81,10 +81,11 @@ func (r *Runner) latest(now time.Time) time.Time {
 	return latest.Add(time.Millisecond) // for timestamps assigned for other purposes than batches
 }
 
-// mustBeOld reports whether a read at ts must be refused. Transactions pin history.
+// mustBeOld reports whether a read at ts must be refused. Transactions pin history, and a new
+// table has none to drop.
 func (r *Runner) mustBeOld(rd *script.Read) bool {
 	o := &r.Script.Settings
-	return rd.AsOf && len(r.txs) == 0 && o.Hybrid && o.History > 0 &&
+	return rd.AsOf && len(r.txs) == 0 && !r.whole && o.Hybrid && o.History > 0 &&
 		rd.At < mvcc.FromTime(r.Wall.time().Add(-o.History))
 }
 

@@ -72,6 +72,8 @@ type Runner struct {
 
 	middle middle
 
+	whole bool // the table of the present step has no history that could have been dropped
+
 	txs map[int]*transaction // those that are open, by number
 }
 
@@ -265,6 +267,8 @@ func (r *Runner) step(st *script.Step) error {
 	if st.Table != "" && st.Kind != script.Create && r.Model.Tables[st.Table] == nil {
 		return nil // the step that creates the table was removed
 	}
+	t, err := r.Store.Table(st.Table)
+	r.whole = err == nil && t.Properties().HistoryFloor == mvcc.Min
 	switch st.Kind {
 	case script.Create:
 		return r.create(st)

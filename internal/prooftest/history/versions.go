@@ -59,6 +59,9 @@ func (r *Runner) begins(t *model.Table, key [][]byte, now time.Time) []mvcc.Time
 	}
 	low, high := mvcc.FromTime(now.Add(-o.History)), mvcc.EndOf(r.latest(now).Add(-o.History))
 	out := []mvcc.Timestamp{low, high}
+	if r.whole {
+		out = append(out, mvcc.Min)
+	}
 	for _, open := range r.txs {
 		low = min(low, open.tx.Timestamp())
 		out = append(out, open.tx.Timestamp())
