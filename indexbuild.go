@@ -68,11 +68,15 @@ func (t *Table) addIndex(row *meta.Table) (*store.Table, error) {
 
 // buildIndex adds the entries of all rows to an index, and makes it complete.
 func (t *Table) buildIndex(ctx context.Context, entries *store.Table) error {
-	w, err := t.tab.PrepareAll() // write batches that began earlier do not know the index
+	// Write batches that began earlier do not know the index. Their rows must be visible to the scan.
+	w, err := t.tab.PrepareAll()
 	if err != nil {
 		return err
 	}
 	w.Release()
+	if err := t.store.core.WaitLSN(ctx, t.store.core.LastLSN()); err != nil {
+		return err
+	}
 	c := rowsChange{t: t, op: opReindex, o: collectBulk([]BulkOption{InPieces(), NoSync}), b: t.store.newBulkBatch()}
 	if _, err := c.run(ctx); err != nil {
 		return err

@@ -34,10 +34,13 @@ import (
 // then wait for one or two syncs. Write batches of all tables that are committed during this time
 // become visible after the rows.
 //
+// The entries of indexes are collected, at most a sixteenth of Options.MemoryLimit of them, before
+// they are sorted and written.
+//
 // Errors: ErrRow for a refused row, whose *RowError counts rows over the whole ingest: a row that
 // no insert accepts, a key that does not ascend, or, with ErrKeyExists, a key that exists or that
-// another writer has inserted during the ingest. ErrConflict if the schema was altered during the
-// ingest; ErrNoTable if the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed;
+// another writer has inserted during the ingest, or, with ErrNotUnique, values of a unique index
+// that another row has. ErrConflict if the schema or an index was altered during the ingest; ErrNoTable if the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed;
 // ctx.Err(). After an error nothing has changed, except after ErrPoisoned, when the next Open
 // decides.
 func (t *Table) Ingest(
@@ -57,10 +60,6 @@ func (t *Table) ingest(
 	defer s.leave()
 	if err := ctx.Err(); err != nil {
 		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), err)
-	}
-	if len(t.tab.Indexes()) > 0 {
-		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()),
-			fault.Reworded(fault.ErrUnsupported, "the table has indexes: add the rows in write batches"))
 	}
 	into, err := t.tab.BeginIngest()
 	if err != nil {
@@ -88,7 +87,12 @@ func (t *Table) fill(
 	ctx context.Context, into *tablet.Ingest, batches iter.Seq2[[]*batch.Vector, error],
 ) (mvcc.Timestamp, error) {
 	columns := into.Schema.Schema.Columns
-	buffers := min(int64(len(columns))*ingestColumnBytes, t.store.opts.MemoryLimit/8)
+	limit := t.store.opts.MemoryLimit
+	buffers := min(int64(len(columns))*ingestColumnBytes, limit/8)
+	if len(t.tab.Indexes()) > 0 {
+		into.IndexBytes = limit / 16
+		buffers += into.IndexBytes
+	}
 	t.store.core.Budget.Reserve(budget.Compaction, buffers)
 	defer t.store.core.Budget.Release(budget.Compaction, buffers)
 	g := ingester{t: t, into: into, window: change.Rows{Batch: batch.New(columns, 0)}}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -19,6 +21,7 @@ import (
 	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // person is a row of a table with indexes; an empty email is NULL.
@@ -38,7 +41,8 @@ type people struct {
 	rows map[int64]person
 	past map[mvcc.Timestamp]map[int64]person
 
-	chosen int // scans that used an index
+	memory int64 // of the store; 0 is the default
+	chosen int   // scans that used an index
 }
 
 const peopleColumns = "k*:int64 email:string? place:string v:int64"
@@ -53,7 +57,8 @@ func newPeople(t *testing.T) *people {
 }
 
 func (p *people) open() {
-	p.store = must.Get(oribi.Open("/people", &oribi.Options{FS: p.fs, Manual: true, RowSetBytes: 1 << 12}))(p.t)
+	p.store = must.Get(oribi.Open("/people", &oribi.Options{FS: p.fs, Manual: true, RowSetBytes: 1 << 12,
+		MemoryLimit: p.memory}))(p.t)
 	p.table, _ = p.store.Table("people")
 }
 
@@ -541,4 +546,40 @@ func TestIndexesAreBuiltAgainAfterSalvage(t *testing.T) {
 		p.verify()
 		must.Do(t, p.store.Close())
 	}
+}
+
+// Rows that are in memory, but not yet visible, when an index is added get their entries.
+func TestIndexIsAddedBeforeRowsAreVisible(t *testing.T) {
+	ctx := context.Background()
+	disk := faultfs.New(vfs.NewMem())
+	store := must.Get(oribi.Open("/people", &oribi.Options{FS: disk, Manual: true}))(t)
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	fillNumbers(t, store, table, 0, 1)
+	var stop atomic.Bool
+	disk.Watch(func(c faultfs.Call) error { // batches stay invisible for a while
+		for range 100 {
+			if c.Op == faultfs.Sync {
+				runtime.Gosched()
+			}
+		}
+		return nil
+	})
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for k := i; !stop.Load(); k += 4 {
+				b := store.NewBatch()
+				b.Upsert(table, oribi.Row{"k": 1 + k%4000, "v": k})
+				must.Get(b.Commit(ctx))(t)
+			}
+		})
+	}
+	for range 40 {
+		must.Do(t, table.Alter(ctx, oribi.AddIndex("by_v", "v")))
+		must.Do(t, store.VerifyDeep(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }))
+		must.Do(t, table.Alter(ctx, oribi.DropIndex("by_v")))
+	}
+	stop.Store(true)
+	wg.Wait()
 }

@@ -287,10 +287,29 @@ func (t *Tablet) compactingRest(ctx context.Context, work func(ids []uint64) err
 // exclusively calls work for the owner of the whole table. It returns ctx.Err() if ctx ends before
 // the owners before have finished, otherwise the error of work.
 func (t *Tablet) exclusively(ctx context.Context, work func() error) error {
-	if err := t.claims.exclude(ctx); err != nil {
-		return err
+	return exclusively(ctx, []*Tablet{t}, work)
+}
+
+// exclusively calls work for the owner of all the tables, which ascend as by Compare.
+func exclusively(ctx context.Context, tables []*Tablet, work func() error) error {
+	owned := 0
+	defer func() { // after the last table is given back, so that a listener may use all of them
+		for _, t := range tables[:owned] {
+			t.sendEvents()
+		}
+	}()
+	defer func() {
+		for _, t := range tables[:owned] {
+			t.claims.include()
+		}
+	}()
+	for _, t := range tables {
+		if err := t.claims.exclude(ctx); err != nil {
+			return err
+		}
+		owned++
 	}
-	return t.run(work, t.claims.include)
+	return work()
 }
 
 // run calls work, then end, and then sends events, so that a listener may use the table.

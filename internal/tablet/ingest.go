@@ -5,25 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
-	"github.com/oribi-db/oribi/scan"
 )
 
 // Ingest writes rows in key order directly to new rowsets, which become part of the table all at
-// once or not at all. Between BeginIngest and Finish, writers, flushes and compactions of the table
-// continue. Not safe for concurrent use.
+// once or not at all, and with them the entries of the rows in its indexes. Between BeginIngest and
+// Finish, writers, flushes and compactions of the table continue. Not safe for concurrent use.
 //
 // The danger is a key that another writer inserts after Append has checked it:
 //
@@ -32,20 +28,20 @@ import (
 //
 // So Finish looks up the keys of concurrent writes in the new files three times: first with
 // writers, flushes and compactions running, because there may be many keys; then with flushes and
-// compactions excluded; then with writers blocked, when few keys can remain.
+// compactions excluded; then with writers blocked, when few keys can remain. So it does for the
+// entries of unique indexes.
 //
 // The steps of Finish:
 //
-//  1. All files except the undo files are written and synced. A crash here, or in any step before
-//     the 5th, leaves unreferenced blocks.
+//  1. All files are written and synced. A crash here, or in any step before the 4th, leaves
+//     unreferenced blocks.
 //  2. Writers are blocked, and the last keys of concurrent writes are looked up.
 //  3. An empty batch is appended to the log and synced. Its timestamp and LSN are the ingest's: no
 //     other batch is assigned them, even after a crash, and no later batch is visible before it.
-//  4. The undo files, which contain the timestamp, are written and synced.
-//  5. One metadata commit. The new rowsets' included LSN is the empty batch's: replay applies
-//     all later operations to them, and no earlier one affects their rows. The log contains
-//     none of the rows, so the commit is confirmed.
-//  6. Readers see the new state; then the empty batch is published, and with it the rows.
+//  4. One metadata commit for the table and its indexes. The new rowsets' included LSN is the empty
+//     batch's: replay applies all later operations to them, and no earlier one affects their rows.
+//     The log contains none of the rows, so the commit is confirmed.
+//  5. Readers see the new states; then the empty batch is published, and with it the rows.
 //
 // Source: design §4.2, §5, §7.
 type Ingest struct {
@@ -55,22 +51,16 @@ type Ingest struct {
 	// the table expire.
 	Purge func(keys [][]byte) error
 
-	// The files so far. No writer and no reader knows of them before the commit.
-	t        *Tablet
-	creation *blockmanager.Creation
-	writer   *rowset.RollingWriter
-	start    time.Time
-	rows     int64
-	last     []byte // the last appended key
-	auto     int64  // the highest value of an auto-incrementing column
-	out      []*rowset.Metadata
+	// IndexBytes is the memory for entries of indexes; the caller may set it before Append.
+	IndexBytes int64
 
-	// Every key was looked up in the state as of since or a later one, while other writers went on.
-	// So only keys that were inserted after since are looked up again, with writers blocked. seen
-	// contains the IDs of rowsets without newer rows.
-	since mvcc.Timestamp
-	seen  map[uint64]bool
-	files *rowset.Tree // the new rowsets, opened to look up keys
+	intake
+	start   time.Time
+	rows    int64
+	last    []byte // the last appended key
+	auto    int64  // the highest value of an auto-incrementing column
+	plan    *indexPlan
+	indexes []indexIntake
 }
 
 // errOrder is the cause of a *change.RowError about a row out of key order.
@@ -79,20 +69,34 @@ var errOrder = errors.New("the key is not greater than the previous row's")
 // BeginIngest returns an ingest without rows. The caller calls Abort at the end, also after Finish.
 // Errors: ErrNoTable if the table was dropped; ErrClosed.
 func (t *Tablet) BeginIngest() (*Ingest, error) {
-	in := &Ingest{t: t, start: time.Now(), since: t.opts.Store.Visible(), seen: map[uint64]bool{}}
-	st, err := t.acquire()
-	if err != nil {
+	in := &Ingest{start: time.Now(), IndexBytes: defaultIndexBytes}
+	if err := in.begin(t); err != nil {
+		in.Abort()
 		return nil, err
 	}
-	defer st.release()
-	for _, d := range st.tree.Sets {
-		in.seen[d.Metadata().ID] = true
-	}
-	in.Schema = st.schema
-	in.creation = t.opts.Store.NewCreation()
-	in.writer = rowset.NewRollingWriter(in.creation, st.schema.Schema, t.newRowSetID, t.opts.TargetBytes)
-	in.writer.RowFiles, in.writer.Dictionaries = t.Metadata().RowFile, &t.dictionaries
 	return in, nil
+}
+
+func (in *Ingest) begin(t *Tablet) (err error) {
+	if in.intake, err = t.beginIntake(); err != nil {
+		return err
+	}
+	in.Schema, in.taken = in.schema, in.keyTaken
+	if in.plan = t.indexPlan(in.schema); in.plan == nil {
+		return nil
+	}
+	in.indexes = make([]indexIntake, len(in.plan.indexes))
+	for i := range in.indexes {
+		x := &in.indexes[i]
+		x.IndexColumns, x.in = &in.plan.indexes[i], in
+		if x.intake, err = x.Table.beginIntake(); err != nil {
+			return err
+		}
+		if x.Table.Index().Unique {
+			x.taken = x.entryTaken // the key of another entry ends with the key of its row
+		}
+	}
+	return nil
 }
 
 // Rows returns the number of rows appended.
@@ -126,7 +130,24 @@ func (in *Ingest) Append(rows *change.Rows) error {
 			in.auto = max(in.auto, autoValue(rows.Batch.Columns[i].Cell(row)))
 		}
 	}
+	for i := range in.indexes {
+		if err := in.indexes[i].add(rows, in.rows-int64(len(keys))); err != nil {
+			return in.orAltered(err)
+		}
+	}
 	return nil
+}
+
+func (in *Ingest) altered() error {
+	return fmt.Errorf("table %q: the schema was changed during the ingest: %w", in.t.Name(), fault.ErrConflict)
+}
+
+// orAltered returns err, or what it means if an index was dropped.
+func (in *Ingest) orAltered(err error) error {
+	if errors.Is(err, fault.ErrNoTable) && in.plan != in.t.indexPlan(in.schema) {
+		return in.altered()
+	}
+	return err
 }
 
 func (in *Ingest) rowError(row int64, key []byte, cause error) error {
@@ -175,55 +196,91 @@ func (in *Ingest) lookUp(keys [][]byte) (expired [][]byte, err error) {
 // Finish commits the rows durably and returns their timestamp once they are visible. There must be
 // at least one row.
 //
-// Errors: a *change.RowError with ErrKeyExists for a key that was inserted concurrently;
-// ErrConflict if the schema was changed; ErrNoTable if the table was dropped; ctx's; write errors.
-// After an error nothing has changed; only after ErrPoisoned the rows may be in the table.
+// Errors: a *change.RowError with ErrKeyExists for a key that was inserted concurrently, or with
+// ErrNotUnique; ErrConflict if the schema or the indexes were changed; ErrNoTable if the table was
+// dropped; ctx's; write errors. After an error nothing has changed; only after ErrPoisoned the rows may
+// be in the table.
 func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
-	t := in.t
-	if in.out, err = in.writer.Finish(); err != nil {
-		return 0, fmt.Errorf("table %q: %w", t.Name(), err)
+	tables := []*Tablet{in.t}
+	for i := range in.indexes {
+		x := &in.indexes[i]
+		if err = x.write(); err != nil {
+			return 0, in.orAltered(err)
+		}
+		tables = append(tables, x.Table)
 	}
-	if err = in.creation.Sync(); err != nil {
-		return 0, err
+	for k := range in.parts {
+		if err = k.finish(); err != nil {
+			return 0, err
+		}
 	}
-	if err = in.openFiles(); err != nil {
-		return 0, fmt.Errorf("table %q: %w", t.Name(), err)
-	}
-	defer in.closeFiles()
 	if err = in.checkConcurrent(ctx); err != nil {
-		return 0, err
+		return 0, in.orAltered(err)
 	}
-	err = t.exclusively(ctx, func() error {
+	err = exclusively(ctx, tables, func() error {
 		if err := in.checkConcurrent(ctx); err != nil {
 			return err
 		}
 		at, lsn, err := in.install(ctx)
 		if err == nil {
-			ts, err = at, t.opts.Store.Wait(context.WithoutCancel(ctx), lsn)
+			ts, err = at, in.t.opts.Store.Wait(context.WithoutCancel(ctx), lsn)
 		}
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return 0, in.orAltered(err)
 	}
 	return ts, nil
 }
 
-// install is the last part of Finish, for the owner of the table.
+// parts yields the table's part and those of its indexes, in the order in which locks are acquired.
+func (in *Ingest) parts(yield func(*intake) bool) {
+	if in.t == nil || !yield(&in.intake) {
+		return
+	}
+	for i := range in.indexes {
+		if in.indexes[i].t == nil || !yield(&in.indexes[i].intake) {
+			return
+		}
+	}
+}
+
+// checkConcurrent looks up the keys and the entries of unique indexes that were inserted since the previous
+// check. Writers are not blocked.
+func (in *Ingest) checkConcurrent(ctx context.Context) error {
+	for k := range in.parts {
+		if err := k.checkConcurrent(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install is the last part of Finish, for the owner of the table and its indexes.
 func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, err error) {
 	t := in.t
-	j, err := t.beginBlocked(ctx)
-	if err != nil {
-		return 0, 0, err
+	var jobs []*job
+	defer func() {
+		for _, j := range slices.Backward(jobs) {
+			j.end()
+		}
+	}()
+	for k := range in.parts {
+		j, err := k.t.beginBlocked(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		jobs = append(jobs, j)
+		if j.st.schema != k.schema || k.t == t && in.plan != t.indexPlan(in.schema) {
+			return 0, 0, in.altered()
+		}
+		if err := k.checkConcurrentIn(ctx, j.st); err != nil {
+			return 0, 0, err
+		}
 	}
-	defer j.end()
-	if j.st.schema != in.Schema {
-		return 0, 0, fmt.Errorf("table %q: the schema was changed during the ingest: %w", t.Name(), fault.ErrConflict)
+	for k := range in.parts {
+		k.closeFiles()
 	}
-	if err := in.checkConcurrentIn(ctx, j.st); err != nil {
-		return 0, 0, err
-	}
-	in.closeFiles()
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
 	}
@@ -234,132 +291,30 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 		return 0, 0, err
 	}
 	defer publish()
-	j.start = in.start
-	e := &j.edit
-	e.Kind, e.Why = compaction.Ingest, "rows in key order"
-	e.RowsRead, e.RowsWritten = in.rows, in.rows
-	e.Created = append(e.Created, in.creation)
-	e.Confirm, e.AutoIncrement = true, in.auto
-	e.add(in.out, lsn)
-	j.announce()
-	for _, m := range in.out {
-		m.Births = []delta.Birth{{Rows: uint32(m.Rows), TS: ts}}
-		m.MaxTimestamp = ts
+	jobs[0].edit.AutoIncrement = in.auto
+	n := 0
+	for k := range in.parts {
+		k.fill(jobs[n], ts, lsn, in.rows)
+		jobs[n].start = in.start
+		jobs[n].announce()
+		n++
 	}
-	err = j.commit()
-	j.record(err)
+	err = commitJobs(jobs)
+	for _, j := range jobs {
+		j.record(err)
+	}
 	return ts, lsn, err
 }
 
 // Abort discards what Finish has not committed. It is called once, at the end.
 func (in *Ingest) Abort() {
-	in.closeFiles()
-	in.creation.Abort()
+	for k := range in.parts {
+		k.closeFiles()
+		k.creation.Abort()
+	}
 }
 
-// openFiles opens the new rowsets. They have bloom files and key indexes, but no births yet.
-func (in *Ingest) openFiles() (err error) {
-	in.files, err = in.t.openUncommitted(in.creation, in.Schema, in.out)
-	return err
-}
-
-func (in *Ingest) closeFiles() {
-	closeUncommitted(in.files)
-	in.files = nil
-}
-
-// checkConcurrent looks up the keys that were inserted since the previous check. Writers are not
-// blocked.
-func (in *Ingest) checkConcurrent(ctx context.Context) error {
-	now := in.t.opts.Store.Visible() // read before the state, which therefore contains everything up to it
-	st, err := in.t.acquire()
-	if err != nil {
-		return err
-	}
-	defer st.release()
-	if err := in.checkConcurrentIn(ctx, st); err != nil {
-		return err
-	}
-	in.since = now
-	return nil
-}
-
-// checkConcurrentIn looks up in the new files the keys of a state that were inserted after since:
-// the keys of rowsets with newer rows, from concurrent flushes and compactions, and of the
-// MemRowSets.
-func (in *Ingest) checkConcurrentIn(ctx context.Context, st *tabletState) error {
-	first, last := in.out[0].MinKey, in.out[len(in.out)-1].MaxKey
-	upper := append(bytes.Clone(last), 0)
-	for _, d := range st.tree.Range(nil, first, upper) {
-		m := d.Metadata()
-		if !in.seen[m.ID] && m.MaxTimestamp > in.since {
-			if err := in.checkRowSet(ctx, d, first, upper); err != nil {
-				return err
-			}
-		}
-		in.seen[m.ID] = true // rows are never added to a rowset
-	}
-	for _, m := range st.mems {
-		it := m.ChangedSince(in.since, first, last)
-		for keys := it.Next(batch.WindowRows); keys != nil; keys = it.Next(batch.WindowRows) {
-			for _, k := range keys {
-				if err := in.checkKey(k); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return ctx.Err()
-}
-
-// checkRowSet looks up in the new files the live rows of a rowset with keys in [lower, upper).
-func (in *Ingest) checkRowSet(ctx context.Context, d *rowset.DiskRowSet, lower, upper []byte) error {
-	req, err := scan.NewRequest(scan.Options{Schema: d.Schema, Lower: lower, Upper: upper,
-		Snapshot: mvcc.Everything, Keys: true})
-	if err != nil {
-		return fmt.Errorf("table %q: %w", in.t.Name(), err)
-	}
-	it, err := d.NewIterator(req)
-	if err != nil {
-		return fmt.Errorf("table %q: %w", in.t.Name(), err)
-	}
-	defer it.Close()
-	for it.Next() {
-		sel := it.Batch().Selection
-		for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
-			if err := in.checkKey(it.Keys()[i]); err != nil {
-				return err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	if err := it.Close(); err != nil {
-		return fmt.Errorf("table %q: %w", in.t.Name(), err)
-	}
-	return nil
-}
-
-// checkKey returns an error if the new files contain a key that is live elsewhere.
-func (in *Ingest) checkKey(key []byte) error {
-	var buf [1]*rowset.DiskRowSet
-	for _, d := range in.files.Candidates(buf[:0], key) {
-		at, found, err := d.Find(bloom.MakeProbe(key))
-		if err != nil {
-			return fmt.Errorf("table %q: %w", in.t.Name(), err)
-		}
-		if !found {
-			continue
-		}
-		row := int64(at)
-		for _, m := range in.out {
-			if m.ID == d.Metadata().ID {
-				break
-			}
-			row += m.Rows
-		}
-		return in.rowError(row, key, fault.ErrKeyExists)
-	}
-	return nil
+// keyTaken returns the error of a key of the new files that is live elsewhere.
+func (in *Ingest) keyTaken(_ *tabletState, key []byte, row int64, _ *rowset.DiskRowSet) error {
+	return in.rowError(row, key, fault.ErrKeyExists)
 }

@@ -216,17 +216,26 @@ func (j *job) startChangeLog(d *rowset.DiskRowSet) {
 
 // commit carries out the edit of a job that has blocked writers, in metadata and then in memory.
 // Writers are blocked until it has succeeded.
-func (j *job) commit() error {
-	if err := j.creation.Sync(); err != nil { // most jobs have synced their blocks with concurrent writers
+func (j *job) commit() error { return commitJobs([]*job{j}) }
+
+// commitJobs is commit of several jobs, in one metadata commit.
+func commitJobs(jobs []*job) error {
+	var commits []MetaCommit
+	for _, j := range jobs {
+		if err := j.creation.Sync(); err != nil { // most jobs have synced their blocks with concurrent writers
+			return err
+		}
+		j.countWritten()
+		first := func() lsn.LSN { return j.edit.firstLSN(j.st) }
+		commits = append(commits, j.metaCommit(first, j.install))
+	}
+	if err := jobs[0].t.opts.Store.CommitMeta(commits...); err != nil {
 		return err
 	}
-	j.countWritten()
-	first := func() lsn.LSN { return j.edit.firstLSN(j.st) }
-	if err := j.t.opts.Store.CommitMeta(j.metaCommit(first, j.install)); err != nil {
-		return err
+	for _, j := range jobs {
+		j.unblockWriters()
+		j.st.openReplaced(j.edit.reopened(j.st)) // the job still owns the rowsets that replace them
 	}
-	j.unblockWriters()
-	j.st.openReplaced(j.edit.reopened(j.st)) // the job still owns the rowsets that replace them
 	return nil
 }
 

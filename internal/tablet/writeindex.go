@@ -181,8 +181,7 @@ func (x *indexWrites) changeAll(op *Op, before, after [][]byte) (refused, err er
 		}
 		p.from, p.to = x.entry(p, op.Key, before), x.entry(p, op.Key, after)
 		if n := len(p.to); n > schema.MaxKeyBytes {
-			return fmt.Errorf("index %q: an entry of %d bytes, at most %d are possible", p.Table.Index().Name, n,
-				schema.MaxKeyBytes), nil
+			return entryTooLong(p.Table, n), nil
 		}
 		if !p.Table.Index().Unique {
 			continue
