@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/exclusive"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keyindex"
+	"github.com/oribi-db/oribi/internal/operand"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -78,6 +79,7 @@ type Batch struct {
 	refused   []*RowError // rows that do not fit, in their order
 	outcomes  []*RowError // rows that the last Commit left out
 	assigned  []Assigned  // values that the last Commit assigned
+	results   results     // of the operands of the last Commit
 	changes   int         // operations of the last Commit that changed something
 
 	check func(mvcc.Timestamp) error // of a transaction, see changes
@@ -101,6 +103,8 @@ type tableOps struct {
 	set    []bool
 	lacks  string // a column that is not set and that a new row must set
 	value  []byte // bytes of fixed-width cells while a row is made
+
+	operands []operand.Operand // of the row that is made, in the order of the schema
 
 	index      *keyindex.Index   // of ops, up to some operation; nil until the first Get
 	states     map[int]*rowState // by entry of index: rows that many operations have changed
@@ -203,6 +207,14 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 			continue
 		}
 		found++
+		if o, ok := operandOf(v); ok {
+			if err := b.operand(op, p, i, o); err != nil {
+				b.fail(t, c.Name, err)
+				return
+			}
+			p.set[i] = false
+			continue
+		}
 		start := len(p.value)
 		cell, err := bind.Append(p.value[start:start], c, v)
 		if err != nil {
@@ -404,6 +416,7 @@ func (b *Batch) opsOf(t *Table) *tableOps {
 	}
 	for _, p := range b.tables {
 		if p.table == t {
+			p.operands = p.operands[:0]
 			if p.schema == nil {
 				p.begin()
 			}
@@ -459,7 +472,9 @@ const (
 )
 
 // opBytes returns about how much memory an operation takes.
-func opBytes(op *tablet.Op) int64 { return int64(len(op.Key) + len(op.Body) + opOverhead) }
+func opBytes(op *tablet.Op) int64 {
+	return int64(len(op.Key)+len(op.Body)+opOverhead) + op.Operands.Bytes()
+}
 
 func errKeyTooLong(n int) error {
 	return fmt.Errorf("an encoded key of %d bytes, limit %d", n, schema.MaxKeyBytes)
@@ -511,8 +526,10 @@ func (b *Batch) add(op Op, p *tableOps) {
 		p.buf = p.schema.RowFormat.AppendRow(p.buf, p.cells)
 		o.Set, o.Lacks = p.setBitmap(op), p.lacks
 	}
-	if o.Body = p.buf[start:len(p.buf):len(p.buf)]; len(o.Body) > maxRowBytes {
-		b.fail(t, "", errRowTooLong(len(o.Body)))
+	o.Operands = b.operandsOf(p)
+	o.Body = p.buf[start:len(p.buf):len(p.buf)]
+	if n := len(o.Body) + int(o.Operands.Bytes()); n > maxRowBytes {
+		b.fail(t, "", errRowTooLong(n))
 		return
 	}
 	p.ops = append(p.ops, o)
@@ -556,7 +573,7 @@ func (b *Batch) complete(op Op, p *tableOps) (column string, err error) {
 		case i >= s.Keys && p.set[i]:
 			others++
 		case inserts && !p.set[i]:
-			if p.cells[i] = c.Unset(); c.Required() && p.lacks == "" {
+			if p.cells[i] = c.Unset(); c.Required() && p.lacks == "" && !p.operates(c) {
 				p.lacks = c.Name
 			}
 		}
@@ -567,16 +584,53 @@ func (b *Batch) complete(op Op, p *tableOps) (column string, err error) {
 			return p.lacks, tablet.ErrNotSet
 		}
 	case OpUpdate, OpUpdateIgnore:
-		if others == 0 {
+		if others == 0 && len(p.operands) == 0 {
 			return "", fmt.Errorf("an update must set at least one column that is not in the key")
 		}
 	case OpDelete, OpDeleteIgnore:
 		if others > 0 {
-			return "", fmt.Errorf("a delete takes the key columns only")
+			return "", errDeletesByKey
 		}
 	}
 	return "", nil
 }
+
+// operand adds the operand for column i to the row that is being made.
+func (b *Batch) operand(op Op, p *tableOps, i int, o bind.Operand) error {
+	c := &p.schema.Schema.Columns[i]
+	switch {
+	case i < p.schema.Schema.Keys:
+		return fmt.Errorf("%v in a key column, which takes values only", o)
+	case op == OpInsert || op == OpInsertIgnore:
+		return fmt.Errorf("%v in an insert, which takes values only: use an upsert", o)
+	case op == OpDelete || op == OpDeleteIgnore:
+		return errDeletesByKey
+	}
+	bound, err := o.Of(c)
+	if err == nil && c.Type.Variable() && len(bound.Cell) > b.store.opts.CellLimit {
+		err = fault.CellTooLong(len(bound.Cell), b.store.opts.CellLimit)
+	}
+	if err == nil {
+		p.operands = append(p.operands, bound)
+	}
+	return err
+}
+
+// operates reports whether the row that is being made has an operand for a column.
+func (p *tableOps) operates(c *schema.Column) bool {
+	return slices.ContainsFunc(p.operands, func(o operand.Operand) bool { return o.Column == c.ID })
+}
+
+// operandsOf returns the operands of the row that is being made.
+func (b *Batch) operandsOf(p *tableOps) *tablet.Operands {
+	if len(p.operands) == 0 {
+		return nil
+	}
+	return &tablet.Operands{List: slices.Clone(p.operands), CellLimit: b.store.opts.CellLimit,
+		BatchLimit: b.store.core.Options.BatchLimit()}
+}
+
+var errDeletesByKey = errors.New("a delete takes the key columns only")
 
 // setBitmap returns the columns that an upsert sets; nil means all.
 func (p *tableOps) setBitmap(op Op) batch.Bitmap {
@@ -629,4 +683,41 @@ func (b *Batch) spoil(err error) {
 type Assigned struct {
 	Row   int // position in the batch, from 0
 	Value int64
+}
+
+// Result is the value that an operand has given a column. See Operand.
+type Result struct {
+	Row    int // position in the batch, from 0
+	Column string
+	Value  any // as in Row
+}
+
+// results are the results of operands, as cells.
+type results struct {
+	list  []tablet.Result
+	cells []byte
+}
+
+func (r *results) reset() {
+	clear(r.list)
+	r.list, r.cells = r.list[:0], r.cells[:0]
+}
+
+// add adds a result, whose cell it copies.
+func (r *results) add(x tablet.Result) {
+	from := len(r.cells)
+	r.cells = append(append(r.cells, x.Cell...), 0) // a byte more, so that no cell is nil
+	x.Cell = r.cells[from : len(r.cells)-1]
+	r.list = append(r.list, x)
+}
+
+// Results returns the results of the operands of the last Commit, in the order of the batch; those of one
+// row in the order of the table's columns. Rows that CommitPartial left out have none, and neither have
+// rows that an Ignore kind did not find. A column that keeps its value has one.
+func (b *Batch) Results() []Result {
+	out := make([]Result, 0, len(b.results.list))
+	for _, r := range b.results.list {
+		out = append(out, Result{r.Index, r.Column.Name, bind.Value(r.Column, r.Cell)})
+	}
+	return out
 }

@@ -95,9 +95,11 @@ func (b *Batch) commit(ctx context.Context, partial bool, opts []CommitOption) (
 		return 0, fmt.Errorf("oribi: commit: %w", ErrCommitted)
 	}
 	b.outcomes, b.assigned = nil, b.assigned[:0]
+	b.results.reset()
 	ts, err := b.tryCommit(ctx, partial, opts)
 	if err != nil {
 		b.assigned = b.assigned[:0]
+		b.results.reset()
 		return 0, callErr("", err)
 	}
 	b.Reset()
@@ -214,9 +216,13 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 // committing is a batch that observes its commit.
 type committing Batch
 
-// Applied notes the changes of the batch, and the values of auto-incrementing columns.
+// Applied notes the changes of the batch, the values of auto-incrementing columns, and the results of
+// operands.
 func (b *committing) Applied(w *tablet.Write) {
 	b.changes += w.Changes()
+	if !b.unnamed { // else nobody asks
+		w.Results(b.results.add)
+	}
 	w.Assigned(func(row int, value int64) { b.assigned = append(b.assigned, Assigned{row, value}) })
 }
 
@@ -224,6 +230,9 @@ func (b *committing) Applied(w *tablet.Write) {
 func (b *committing) Released() {
 	if len(b.assigned) > 1 {
 		slices.SortFunc(b.assigned, func(x, y Assigned) int { return cmp.Compare(x.Row, y.Row) })
+	}
+	if len(b.results.list) > 1 {
+		slices.SortStableFunc(b.results.list, func(x, y tablet.Result) int { return cmp.Compare(x.Index, y.Index) })
 	}
 	work := b.store.core.Background
 	work.Appended()

@@ -71,7 +71,7 @@ func (b *Batch) after(t *Table, v *view, key []byte, cells [][]byte) ([][]byte, 
 			}
 		}
 		if cells, err = v.TableSchema.After(op, cells); err != nil {
-			return nil, &RowError{Row: op.Index, Table: t.tab.Name(), Key: t.tab.KeyText(key), Cause: err}
+			return nil, tablet.Refusal(op.Index, t.tab.Name(), t.tab.KeyText(key), err)
 		}
 		if v.Expired(cells) {
 			cells = nil

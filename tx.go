@@ -403,21 +403,34 @@ func (tx *Tx) decide(t *Table, p *tableOps, from int) error {
 			}
 			defer t.done(&v)
 		}
-		tx.reads.AddKey(t.tab.Number, op.Key)
 		p.ops = all[:i] // those before op
-		cells, err := tx.row(t, &v, op.Key)
-		if err != nil {
+		// Of an update with operands, the caller learns only that the row exists, which Commit tests again.
+		deferred := op.Kind == tablet.Update && op.Operands != nil
+		if !deferred {
+			tx.reads.AddKey(t.tab.Number, op.Key)
+		}
+		if err := tx.meet(t, &v, p, op, i-from); err != nil {
+			tx.reads.AddKey(t.tab.Number, op.Key)
 			return err
 		}
-		tx.until = min(tx.until, v.Until(cells))
-		if p.schema != v.TableSchema {
-			if op, err = tablet.Converted(op, p.schema, v.TableSchema); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// meet tests whether an operation, the n-th of a call, is refused in the state that the transaction sees.
+func (tx *Tx) meet(t *Table, v *view, p *tableOps, op *tablet.Op, n int) error {
+	cells, err := tx.row(t, v, op.Key)
+	if err != nil {
+		return err
+	}
+	tx.until = min(tx.until, v.Until(cells))
+	if p.schema != v.TableSchema {
+		if op, err = tablet.Converted(op, p.schema, v.TableSchema); err != nil {
+			return err
 		}
-		if _, err := v.TableSchema.After(op, cells); err != nil {
-			return callErr("", &RowError{Row: i - from, Table: t.tab.Name(), Key: t.tab.KeyText(op.Key), Cause: err})
-		}
+	}
+	if _, err := v.TableSchema.After(op, cells); err != nil {
+		return callErr("", tablet.Refusal(n, t.tab.Name(), t.tab.KeyText(op.Key), err))
 	}
 	return nil
 }
@@ -432,7 +445,7 @@ func blind(op *tablet.Op, s *schema.Schema) bool {
 		return true
 	}
 	for i := range s.Columns {
-		if s.Columns[i].Immutable && (op.Set == nil || op.Set.Get(i)) {
+		if c := &s.Columns[i]; c.Immutable && (op.Set == nil || op.Set.Get(i) || op.Operands.Has(c.ID)) {
 			return false
 		}
 	}

@@ -58,7 +58,11 @@ func (tx *Tx) Commit(opts ...CommitOption) (mvcc.Timestamp, error) {
 			return ts, nil
 		case errors.Is(err, fault.ErrRow):
 			// The row was refused in a state that is newer than what the transaction has seen.
-			if changed := tx.validate(); changed != nil {
+			changed := tx.validate()
+			if changed == nil && errors.Is(err, fault.ErrNotFound) { // of an update with operands, see decide
+				changed = errTxConflict
+			}
+			if changed != nil {
 				err = callErr("commit", changed)
 			}
 		}

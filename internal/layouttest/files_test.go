@@ -28,7 +28,7 @@ import (
 // to. Test files are on no floor.
 var fileFloors = map[string][]string{
 	"": {
-		"attempts doc errors term value",
+		"attempts doc errors operand term value",
 		"aggregateresult options",
 		"store",
 		"index",

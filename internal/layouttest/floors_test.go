@@ -80,6 +80,7 @@ var floors = map[string]int{
 	"internal/when":         4,
 	"internal/where":        4,
 	"internal/aggregate":    4,
+	"internal/operand":      4,
 	"scan":                  3,
 
 	"batch":              2,

@@ -180,7 +180,9 @@ func convert(ops []Op, from, to *TableSchema) error {
 		source[i] = from.Schema.IndexID(to.Schema.Columns[i].ID)
 	}
 	for i := range ops {
-		switch op := &ops[i]; op.Kind {
+		op := &ops[i]
+		op.Operands = op.Operands.convert(to)
+		switch op.Kind {
 		case Update, UpdateIgnore:
 			op.Body, _ = filterList(op.Body, func(id schema.ColumnID) (bool, error) {
 				return to.Schema.IndexID(id) >= 0, nil
@@ -222,7 +224,7 @@ func (op *Op) convertRow(source []int, from, to *TableSchema) {
 			}
 			c = &from.Schema.Columns[j]
 		}
-		if unset = true; c.Required() && op.Lacks == "" {
+		if unset = true; c.Required() && op.Lacks == "" && !op.Operands.Has(to.Schema.Columns[i].ID) {
 			op.Lacks = to.Schema.Columns[i].Name
 		}
 	}

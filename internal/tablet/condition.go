@@ -107,7 +107,7 @@ func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
 		}
 		switch to.kind {
 		case change.Insert, change.Replace:
-			cells = tableSchema.RowFormat.AppendCells(nil, w.ops[j].Body)
+			cells = tableSchema.RowFormat.AppendCells(nil, to.image(&w.ops[j]))
 		case change.Update:
 			tableSchema.set(cells, to.list)
 		}
@@ -141,7 +141,7 @@ func (sc *TableSchema) After(op *Op, cells [][]byte) ([][]byte, error) {
 		case cells == nil && op.Lacks != "":
 			return nil, ErrNotSet
 		case cells == nil:
-			return sc.RowFormat.AppendCells(nil, op.Body), nil
+			return sc.operate(op, sc.RowFormat.AppendCells(nil, op.Body), true)
 		case op.Kind == Insert:
 			return nil, fault.ErrKeyExists
 		case op.Kind == InsertIgnore:
@@ -158,7 +158,7 @@ func (sc *TableSchema) After(op *Op, cells [][]byte) ([][]byte, error) {
 				return nil, ErrImmutable
 			}
 		}
-		return cells, nil
+		return sc.operate(op, cells, false)
 	}
 	list, _, err := sc.mutable(op)
 	if err != nil {
@@ -174,6 +174,7 @@ func (sc *TableSchema) After(op *Op, cells [][]byte) ([][]byte, error) {
 	case Update, UpdateIgnore:
 		if cells != nil {
 			sc.set(cells, list)
+			return sc.operate(op, cells, false)
 		}
 	case Delete, DeleteIgnore:
 		cells = nil

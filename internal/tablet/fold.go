@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/operand"
 )
 
 // Folded returns the one operation that leaves a row as prev and then op leave it, whatever the row
@@ -17,13 +18,18 @@ import (
 //	full row                 update           full row with the update
 //	update                   update           one update with the columns of both
 //	upsert of some columns   the same ones    op
+//	sums of some columns     the same ones    op with the sum of both
 //
-// Immutable columns, conditions, and rows that expire in between allow only the first two.
+// Immutable columns, conditions, and rows that expire in between allow only the first two. Operands
+// allow only the last one, since they may be refused.
 func (sc *TableSchema) Folded(buf []byte, prev, op *Op) (folded Op, grown []byte, ok bool) {
 	folded = *op
 	switch {
 	case op.Check != nil || prev.Check != nil:
 		return folded, buf, false
+	case op.Operands != nil || prev.Operands != nil:
+		folded.Operands, ok = sc.joined(prev, op)
+		return folded, buf, ok
 	case op.Kind.Deletes():
 		folded.Kind = DeleteIgnore
 		return folded, buf, true
@@ -66,3 +72,39 @@ func (sc *TableSchema) Overwrites(op *Op) bool {
 }
 
 func (op *Op) upserts() bool { return op.Kind == Upsert || op.Kind == UpsertIgnore }
+
+// joined returns the operands of the one operation that does what prev and then op do, if there is one
+// and it differs from op in them alone.
+func (sc *TableSchema) joined(prev, op *Op) (*Operands, bool) {
+	a, b := prev.Operands, op.Operands
+	if a == nil || b == nil || prev.Kind != op.Kind || len(a.List) != len(b.List) || sc.immutable || len(sc.Expiry) > 0 ||
+		!slices.Equal(op.Set, prev.Set) || op.Kind.updates() && !sameColumns(prev.Body, op.Body) {
+		return nil, false
+	}
+	out := *b
+	out.List = make([]operand.Operand, len(b.List))
+	for k := range out.List {
+		var ok bool
+		o := &a.List[k]
+		if out.List[k], ok = o.Join(&b.List[k], &sc.Schema.Columns[sc.Schema.IndexID(o.Column)]); !ok {
+			return nil, false
+		}
+	}
+	return &out, true
+}
+
+// sameColumns reports whether two updates set the same columns in the same order.
+func sameColumns(a, b change.List) bool {
+	x, y := a.Columns(), b.Columns()
+	for {
+		i, _, more := x.Next()
+		if j, _, ok := y.Next(); ok != more || i != j {
+			return false
+		}
+		if !more {
+			return true
+		}
+	}
+}
+
+func (k OpKind) updates() bool { return k == Update || k == UpdateIgnore }

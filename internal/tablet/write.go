@@ -63,6 +63,9 @@ type Op struct {
 	// carried out: if it is not met, an Ignore kind does nothing, and the others refuse the row
 	// with ErrConflict. nil means no condition.
 	Check *Condition
+	// Operands are for columns of an update or upsert whose new cells depend on those before. Set does
+	// not have these columns, nor does the Body of an update. nil means none.
+	Operands *Operands
 }
 
 // ErrNotSet is the cause of a *change.RowError about a column that a new row needs.
@@ -94,7 +97,9 @@ type Write struct {
 	order  []keyed // operations in key order, on one key in batch order; empty if ops is sorted
 	before []int32 // for each operation, the previous one on the same key, or −1; set with order
 
-	lists   []byte // change lists made of upserts: the chunk being filled
+	lists   []byte // change lists made of upserts and operands: the chunk being filled
+	results []Result
+	grown   int64  // bytes of the results of operands that append
 	list    []byte // scratch of Apply
 	column  string // the column that the last error of decide is about
 	partial bool   // refused operations are left out
@@ -121,23 +126,33 @@ const maxKeptOps = 1 << 10
 
 // recycle makes a released Write available to later write batches.
 func (w *Write) recycle() {
-	if cap(w.targets) > maxKeptOps || cap(w.order) > maxKeptOps || cap(w.lists) > listChunk || cap(w.list) > listChunk {
+	if cap(w.targets) > maxKeptOps || cap(w.order) > maxKeptOps || cap(w.lists) > listChunk || cap(w.list) > listChunk ||
+		cap(w.results) > maxKeptOps {
 		return
 	}
 	clear(w.targets)
 	clear(w.probes)
+	clear(w.results)
 	*w = Write{targets: w.targets[:0], probes: w.probes[:0], locked: w.locked[:0], order: w.order[:0],
-		before: w.before[:0], lists: w.lists[:0], list: w.list[:0]}
+		before: w.before[:0], lists: w.lists[:0], list: w.list[:0], results: w.results[:0]}
 	writes.Put(w)
 }
 
 // target is the resolved form of an operation: what it changes, and where.
 type target struct {
 	kind change.Kind // 0 = nothing
-	list change.List // of an update
+	list change.List // of an update; of an insert with operands, the row image
 	// at is the position of the row that an update or delete changes. If an insert replaces an
 	// expired row, at is that row's position and at.live is set: the expired row is deleted first.
 	at position
+}
+
+// image returns the row image of an insert or replacement.
+func (to *target) image(op *Op) []byte {
+	if to.list != nil {
+		return to.list
+	}
+	return op.Body
 }
 
 // overExpired reports whether the operation inserts a row in place of an expired one.
@@ -322,6 +337,7 @@ func (w *Write) resolve() error {
 			p = w.after(p, op.Key)
 		}
 		after, err := p, error(nil)
+		results := len(w.results)
 		if op.Check != nil {
 			err = w.check(i, p, again)
 			if err != nil && !errors.Is(err, fault.ErrConflict) {
@@ -344,7 +360,7 @@ func (w *Write) resolve() error {
 		case err == nil:
 		case w.partial && op.Kind != Check:
 			w.Refused = append(w.Refused, w.rowError(op, err))
-			w.targets[i], after = target{}, p
+			w.targets[i], after, w.results = target{}, p, w.results[:results]
 		default:
 			return w.rowError(op, err)
 		}
@@ -372,8 +388,13 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 		case !exists && op.Lacks != "":
 			return p, ErrNotSet
 		case !exists:
+			if op.Operands != nil {
+				if to.list, err = w.insertOperands(i); err != nil {
+					return p, err
+				}
+			}
 			to.kind = change.Insert
-			return position{live: true, mem: w.state.mem, expires: w.expiryOfRow(op.Body)}, nil
+			return position{live: true, mem: w.state.mem, expires: w.expiryOfRow(to.image(op))}, nil
 		case op.Kind == Insert:
 			return p, fault.ErrKeyExists
 		case op.Kind == InsertIgnore:
@@ -384,9 +405,13 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 			p.expires = w.expiryOfRow(op.Body)
 			return p, nil
 		}
-		if to.list, err = w.updateOf(op); to.list != nil {
-			to.kind = change.Update
-			p.expires = w.expiryAfter(p, to.list)
+		list, err := w.updateOf(op)
+		if err == nil && op.Operands != nil {
+			list, err = w.updateOperands(i, p, list)
+		}
+		if err == nil && len(list) > 0 {
+			to.kind, to.list = change.Update, list
+			p.expires = w.expiryAfter(p, list)
 		}
 		return p, err
 	case Update, UpdateIgnore:
@@ -396,8 +421,13 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 			return p, err
 		}
 		if exists {
-			if to.list = list; len(list) > 0 { // else its columns were dropped, or are immutable
-				to.kind = change.Update
+			if op.Operands != nil {
+				if list, err = w.updateOperands(i, p, list); err != nil {
+					return p, err
+				}
+			}
+			if len(list) > 0 { // else its columns were dropped, are immutable, or keep their cells
+				to.kind, to.list = change.Update, list
 				p.expires = w.expiryAfter(p, list)
 			}
 			return p, nil
@@ -476,7 +506,7 @@ func (w *Write) reserveList(size int) {
 }
 
 func (w *Write) rowError(op *Op, cause error) *change.RowError {
-	e := &change.RowError{Row: op.Index, Table: w.t.Name(), Key: w.t.KeyText(op.Key), Cause: cause}
+	e := Refusal(op.Index, w.t.Name(), w.t.KeyText(op.Key), cause)
 	switch cause {
 	case ErrNotSet:
 		e.Column = op.Lacks
@@ -532,7 +562,7 @@ func (w *Write) Record(r *record.Writer) {
 				r.Add(op)
 				op.Kind = to.kind
 			}
-			op.Body = w.ops[i].Body
+			op.Body = to.image(&w.ops[i])
 		case change.Update:
 			op.Body = to.list
 		case change.Delete:
@@ -597,7 +627,7 @@ func (w *Write) insert(k int, ts mvcc.Timestamp, lsn lsn.LSN) int {
 	}
 	if n == 1 {
 		op := &w.ops[w.nth(k)]
-		w.state.mem.Insert(op.Key, ts, lsn, op.Body)
+		w.state.mem.Insert(op.Key, ts, lsn, w.targets[w.nth(k)].image(op))
 		return 1
 	}
 	w.insertMany(k, n, ts, lsn)
@@ -609,7 +639,7 @@ func (w *Write) insertMany(k, n int, ts mvcc.Timestamp, lsn lsn.LSN) {
 	var keys, rows [insertRun][]byte
 	for i := range n {
 		op := &w.ops[w.nth(k+i)]
-		keys[i], rows[i] = op.Key, op.Body
+		keys[i], rows[i] = op.Key, w.targets[w.nth(k+i)].image(op)
 	}
 	w.state.mem.InsertMany(keys[:n], ts, lsn, rows[:n])
 }

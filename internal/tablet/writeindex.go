@@ -122,7 +122,7 @@ func (w *Write) resolveIndexed() error {
 		p.w.until = mvcc.Max
 	}
 	clear(w.targets)
-	w.Refused, w.order, w.before = nil, w.order[:0], w.before[:0]
+	w.Refused, w.order, w.before, w.results, w.grown = nil, w.order[:0], w.before[:0], w.results[:0], 0
 	return w.resolve()
 }
 
@@ -242,7 +242,7 @@ func (x *indexWrites) cellsOf(sc *TableSchema, image []byte) [][]byte {
 func (x *indexWrites) rowAfter(sc *TableSchema, op *Op, to *target, before [][]byte) [][]byte {
 	switch to.kind {
 	case change.Insert, change.Replace:
-		return x.cellsOf(sc, op.Body)
+		return x.cellsOf(sc, to.image(op))
 	case change.Delete:
 		return nil
 	case change.Update:

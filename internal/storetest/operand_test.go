@@ -1,0 +1,412 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/must"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// operandColumns are the columns of operandModel, each with the kinds of operands that it takes.
+const operandColumns = "k*:int64 a:int8? u:uint8=5 n:int64 d:decimal(5,2)? f:double? s:varchar(8)? b:binary?"
+
+// operandModel has the rows of a table with operandColumns, computed with Go's own types: decimals as
+// hundredths, nil for NULL.
+type operandModel map[int64]oribi.Row
+
+// bounds are the least and the greatest value of the columns of integers and decimals.
+var bounds = map[string][2]int64{"a": {-128, 127}, "u": {0, 255}, "d": {-99999, 99999}}
+
+// change is what an operation does to a column: it sets a value, or has an operand.
+type operandChange struct {
+	kind string // set, add, min, max, null, append
+	v    any    // in the form of the model
+}
+
+var errRefused = errors.New("refused")
+
+// after returns the value of a column after a change.
+func (c operandChange) after(column string, before any) (any, error) {
+	if c.kind == "set" {
+		return c.v, nil
+	}
+	out := before
+	switch {
+	case before == nil:
+		out = c.v
+	case c.kind == "null":
+	case c.kind == "append":
+		out = before.(string) + c.v.(string)
+	case c.kind == "add":
+		switch x := before.(type) {
+		case int64:
+			out = x + c.v.(int64)
+		case float64:
+			out = x + c.v.(float64)
+		}
+	default:
+		less := fmt.Sprint(c.v) < fmt.Sprint(before) // of strings
+		switch x := before.(type) {
+		case int64:
+			less = c.v.(int64) < x
+		case float64:
+			less = c.v.(float64) < x
+		}
+		if c.v != before && less == (c.kind == "min") {
+			out = c.v
+		}
+	}
+	if b, ok := bounds[column]; ok && (out.(int64) < b[0] || out.(int64) > b[1]) || column == "s" && len(out.(string)) > 8 {
+		return nil, errRefused
+	}
+	return out, nil
+}
+
+// given returns the change as a value of a Row.
+func (c operandChange) given(column string) any {
+	v := c.v
+	if x, ok := v.(int64); ok && column == "d" {
+		v = oribi.NewDecimal(x, 2)
+	}
+	switch c.kind {
+	case "add":
+		return oribi.Add(v)
+	case "min":
+		return oribi.Min(v)
+	case "max":
+		return oribi.Max(v)
+	case "null":
+		return oribi.SetIfNull(v)
+	case "append":
+		return oribi.Append(v)
+	}
+	return v
+}
+
+// operandOp is an operation of a write batch.
+type operandOp struct {
+	op      oribi.Op
+	key     int64
+	changes map[string]operandChange
+}
+
+func (o operandOp) row() oribi.Row {
+	row := oribi.Row{"k": o.key}
+	for column, c := range o.changes {
+		row[column] = c.given(column)
+	}
+	return row
+}
+
+// apply carries out an operation, unless it is refused, and returns the results of its operands.
+func (m operandModel) apply(o operandOp) (results oribi.Row, err error) {
+	before, exists := m[o.key]
+	switch o.op {
+	case oribi.OpDelete:
+		if !exists {
+			return nil, errRefused
+		}
+		delete(m, o.key)
+		return nil, nil
+	case oribi.OpUpdate, oribi.OpUpdateIgnore:
+		if !exists && o.op == oribi.OpUpdate {
+			return nil, errRefused
+		}
+		if !exists {
+			return nil, nil
+		}
+	default:
+		if _, ok := o.changes["n"]; !exists && !ok {
+			return nil, errRefused
+		}
+	}
+	row := maps.Clone(before)
+	if !exists {
+		row = oribi.Row{"k": o.key, "u": int64(5), "a": nil, "d": nil, "f": nil, "s": nil, "b": nil}
+	}
+	results = oribi.Row{}
+	for column, c := range o.changes {
+		if row[column], err = c.after(column, row[column]); err != nil {
+			return nil, err
+		}
+		if c.kind != "set" {
+			results[column] = row[column]
+		}
+	}
+	m[o.key] = row
+	return results, nil
+}
+
+// modelValue returns a value of the store in the form of the model.
+func modelValue(v any) any {
+	switch x := v.(type) {
+	case int8:
+		return int64(x)
+	case uint8:
+		return int64(x)
+	case oribi.Decimal:
+		return int64(x.Unscaled.Lo)
+	case []byte:
+		return string(x)
+	}
+	return v
+}
+
+func randomOperandOp(r *rand.Rand) operandOp {
+	o := operandOp{key: r.Int64N(12), changes: map[string]operandChange{}}
+	o.op = []oribi.Op{oribi.OpUpsert, oribi.OpUpsert, oribi.OpUpdate, oribi.OpUpsertIgnore, oribi.OpUpdateIgnore,
+		oribi.OpDelete}[r.IntN(6)]
+	if o.op == oribi.OpDelete {
+		return o
+	}
+	columns := []string{"a", "u", "n", "d", "f", "s", "b"}
+	for len(o.changes) == 0 {
+		for _, c := range columns {
+			if r.IntN(3) == 0 {
+				o.changes[c] = randomChange(r, c)
+			}
+		}
+	}
+	if r.IntN(4) > 0 && o.op != oribi.OpUpdate {
+		o.changes["n"] = randomChange(r, "n")
+	}
+	return o
+}
+
+func randomChange(r *rand.Rand, column string) operandChange {
+	var v any
+	kinds := []string{"set", "add", "add", "min", "max", "null"}
+	switch column {
+	case "a", "u", "n":
+		v = r.Int64N(61) - 20
+	case "d":
+		v = r.Int64N(30001) - 10000
+	case "f":
+		v = float64(r.IntN(1000))/8 - 20
+	default:
+		kinds = []string{"set", "append", "append", "min", "max", "null"}
+		v = strings.Repeat(string(rune('a'+r.IntN(4))), r.IntN(4))
+	}
+	c := operandChange{kinds[r.IntN(len(kinds))], v}
+	if x, ok := v.(int64); ok && column == "u" && c.kind != "add" {
+		c.v = max(x, 0)
+	}
+	return c
+}
+
+// Random write batches with operands of each kind, in columns of each type, on rows in memory and in
+// files: the rows, the results, the refused rows, and all earlier states are those of the model.
+func TestOperandsMatchTheModel(t *testing.T) {
+	for seed := range seedtest.Rounds[uint64](30, 6) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { checkOperands(t, rand.New(rand.NewPCG(seed, 72))) })
+	}
+}
+
+func checkOperands(t *testing.T, r *rand.Rand) {
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	open := func() (*oribi.Store, *oribi.Table) {
+		store := must.Get(oribi.Open("/o", &oribi.Options{FS: fs, Manual: true, History: oribi.HistoryForever}))(t)
+		if table, err := store.Table("o"); err == nil {
+			return store, table
+		}
+		return store, tableOf(t, store, "o", operandColumns)
+	}
+	store, table := open()
+	defer func() { store.Close() }()
+	m := operandModel{}
+	states := map[mvcc.Timestamp]operandModel{}
+	for step := range 150 {
+		switch r.IntN(25) {
+		case 0:
+			must.Do(t, table.Flush(ctx))
+		case 1:
+			must.Do(t, table.Compact(ctx))
+		case 2:
+			must.Do(t, store.Close())
+			store, table = open()
+		}
+		b, next := store.NewBatch(), maps.Clone(m)
+		partial := r.IntN(2) == 0
+		var results []oribi.Result
+		var refused []int
+		for i := range 1 + r.IntN(6) {
+			o := randomOperandOp(r)
+			b.Row(o.op, table, o.row())
+			got, err := next.apply(o)
+			if err != nil {
+				refused = append(refused, i)
+			}
+			for _, c := range table.Schema().Columns {
+				if v, ok := got[c.Name]; ok {
+					results = append(results, oribi.Result{Row: i, Column: c.Name, Value: v})
+				}
+			}
+		}
+		if !partial && len(refused) > 0 {
+			_, err := b.Commit(ctx)
+			var row *oribi.RowError
+			if !errors.As(err, &row) || row.Row != refused[0] {
+				t.Fatalf("step %d: %v, want row %d to be refused", step, err, refused[0])
+			}
+			must.Equal(t, len(b.Results()), 0, "results of a batch that has failed")
+			continue
+		}
+		ts := must.Get(b.CommitPartial(ctx))(t)
+		var out []int
+		for _, e := range b.Refused() {
+			out = append(out, e.Row)
+		}
+		must.Equal(t, out, refused, "step", step, b.Refused())
+		got := b.Results()
+		for i := range got {
+			got[i].Value = modelValue(got[i].Value)
+		}
+		must.Equal(t, got, results, "step", step)
+		m, states[ts] = next, next
+		compareOperands(t, table, m)
+		if at := r.IntN(len(states)); step%10 == 0 {
+			ts := slices.Sorted(maps.Keys(states))[at]
+			compareOperands(t, table, states[ts], oribi.AsOf(ts))
+		}
+	}
+	for ts, state := range states {
+		compareOperands(t, table, state, oribi.AsOf(ts))
+	}
+	must.Do(t, store.Verify(ctx, nil))
+}
+
+func compareOperands(t *testing.T, table *oribi.Table, want operandModel, opts ...oribi.ScanOption) {
+	t.Helper()
+	n := 0
+	for row := range must.All(t, table.Scan(context.Background(), opts...).Rows()) {
+		for c, v := range row {
+			row[c] = modelValue(v)
+		}
+		if n++; !reflect.DeepEqual(row, want[row["k"].(int64)]) {
+			t.Fatalf("row %v, want %v", row, want[row["k"].(int64)])
+		}
+	}
+	must.Equal(t, n, len(want), "rows")
+}
+
+// 32 goroutines add to one row, alone, in transactions, and to several columns at once: no increment is
+// lost or refused, and the results of each kind of increment are 1 to its number, each once.
+func TestConcurrentIncrementsCountOnce(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/i", &oribi.Options{FS: vfs.NewMem()}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "counters", "k*:int64 batch:int64 tx:int64 both:int64?")
+	const goroutines = 32
+	rounds := seedtest.Rounds(60, 20)
+	seen := make([][]int64, goroutines)
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			b := store.NewBatch()
+			for i := range rounds {
+				b.Upsert(table, oribi.Row{"k": 1, "batch": oribi.Add(1), "both": oribi.Add(1), "tx": oribi.Add(0)})
+				if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
+					t.Error(err)
+					return
+				}
+				seen[g] = append(seen[g], b.Results()[0].Value.(int64))
+				tx, err := store.Begin(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				op := []oribi.Op{oribi.OpUpdate, oribi.OpUpsert}[(g+i)%2]
+				err = tx.Row(op, table, oribi.Row{"k": 1, "tx": oribi.Add(1), "both": oribi.Add(1), "batch": oribi.Add(0)})
+				if err == nil {
+					_, err = tx.Commit(oribi.NoSync)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				if g == 0 && i%8 == 0 {
+					if err := table.Flush(ctx); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n := int64(goroutines * rounds)
+	must.Equal(t, must.Get(table.Get(ctx, 1))(t), oribi.Row{"k": int64(1), "batch": n, "tx": n, "both": 2 * n})
+	all := slices.Sorted(slices.Values(slices.Concat(seen...)))
+	for i, v := range all {
+		must.Equal(t, v, int64(i+1), "results in order")
+	}
+}
+
+// Operands that do not fit are refused when the row is added, results that do not fit by the commit, with
+// table, key, column, and numbers; nothing changes.
+func TestBadOperandsChangeNothing(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/b", &oribi.Options{FS: vfs.NewMem(), CellLimit: 10}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "bad", operandColumns+" i:int32?! when:timestamp? flag:bool?")
+	first := oribi.Row{"k": 1, "a": 127, "u": 0, "n": int64(1) << 62, "d": oribi.NewDecimal(99999, 2), "s": "12345678",
+		"b": "0123456789", "i": 1, "when": nil, "flag": true, "f": 1e308}
+	b := store.NewBatch()
+	b.Insert(table, first)
+	must.Get(b.Commit(ctx))(t)
+	before := must.Get(table.Get(ctx, 1))(t)
+	for _, c := range []struct {
+		op     oribi.Op
+		column string
+		v      any
+		text   string
+		cause  error
+	}{
+		{oribi.OpUpdate, "a", oribi.Add(1), `row 0 of table "bad" key 1: column "a": 127 + 1 is out of range for int8`, oribi.ErrOverflow},
+		{oribi.OpUpsert, "u", oribi.Add(-1), `column "u": 0 + -1 is out of range for uint8`, oribi.ErrOverflow},
+		{oribi.OpUpsert, "d", oribi.Add(0.01), `column "d": 999.99 + 0.01 is out of range for decimal(5,2)`, oribi.ErrOverflow},
+		{oribi.OpUpdateIgnore, "f", oribi.Add(1e308), `column "f": 1e+308 + 1e+308 is out of range for double`, oribi.ErrOverflow},
+		{oribi.OpUpdate, "n", oribi.Add(int64(1) << 62), `+ 4611686018427387904 is out of range for int64`, oribi.ErrOverflow},
+		{oribi.OpUpdate, "s", oribi.Append("x"), `column "s": Append: the result has 9 characters, varchar(8) has at most 8`, oribi.ErrOverflow},
+		{oribi.OpUpdate, "b", oribi.Append("x"), `column "b": Append: 11 bytes, limit 10 (Options.CellLimit)`, oribi.ErrOverflow},
+		{oribi.OpUpdate, "i", oribi.Add(1), `column "i": immutable`, oribi.ErrRow},
+		{oribi.OpUpsert, "i", oribi.Max(1), `column "i": immutable`, oribi.ErrRow},
+		{oribi.OpUpdate, "s", oribi.Add(1), `row 0 of table "bad": column "s": Add(1): Add does not take a column of type varchar(8)`, oribi.ErrRow},
+		{oribi.OpUpdate, "when", oribi.Add(1), `Add does not take a column of type timestamp`, oribi.ErrRow},
+		{oribi.OpUpdate, "flag", oribi.Add(1), `Add does not take a column of type bool`, oribi.ErrRow},
+		{oribi.OpUpdate, "a", oribi.Append("x"), `column "a": Append('x'): Append does not take a column of type int8`, oribi.ErrRow},
+		{oribi.OpUpdate, "a", oribi.Add("x"), `column "a": Add('x'): a string does not fit type int8`, oribi.ErrRow},
+		{oribi.OpUpdate, "a", oribi.Add(0.5), `column "a": Add(0.5): 0.5 cannot be represented exactly as int8`, oribi.ErrRow},
+		{oribi.OpUpdate, "a", oribi.Max(128), `column "a": Max(128): 128 is out of range for int8`, oribi.ErrRow},
+		{oribi.OpUpdate, "a", oribi.SetIfNull(nil), `column "a": SetIfNull(NULL): an operand that is NULL`, oribi.ErrRow},
+		{oribi.OpUpdate, "a", oribi.Operand{}, `column "a": an operand that is empty: use Add, Min`, oribi.ErrRow},
+		{oribi.OpUpdate, "b", oribi.Append("0123456789X"), `column "b": 11 bytes, limit 10`, oribi.ErrRow},
+		{oribi.OpUpdate, "k", oribi.Add(1), `column "k": Add(1) in a key column, which takes values only`, oribi.ErrRow},
+		{oribi.OpInsert, "a", oribi.Add(1), `column "a": Add(1) in an insert, which takes values only: use an upsert`, oribi.ErrRow},
+		{oribi.OpDelete, "a", oribi.Add(1), `column "a": a delete takes the key columns only`, oribi.ErrRow},
+		{oribi.OpUpdate, "x", oribi.Add(1), `column "x": no such column`, oribi.ErrRow},
+	} {
+		b := store.NewBatch()
+		row := oribi.Row{"k": 1}
+		row[c.column] = c.v
+		b.Row(c.op, table, row)
+		_, err := b.Commit(ctx)
+		must.Fail(t, err, c.cause, c.column, c.v)
+		must.Fail(t, err, oribi.ErrRow, c.column, c.v)
+		must.Contain(t, err.Error(), c.text)
+		must.Equal(t, must.Get(table.Get(ctx, 1))(t), before, c.column, c.v)
+	}
+	_, err := table.Get(ctx, oribi.Key{oribi.Add(1)})
+	must.Contain(t, err.Error(), "Operand does not fit type int64")
+}
