@@ -39,7 +39,7 @@ func ExampleSchemaOf_arrays() {
 	}
 	three, five := int32(3), int32(5)
 	b := store.NewBatch()
-	photos.Insert(b, photo{1, []string{"sea", "night"}, []*int32{&three, nil, &five}})
+	photos.InBatch(b).Insert(photo{1, []string{"sea", "night"}, []*int32{&three, nil, &five}})
 	b.Insert(table, oribi.Row{"id": 2, "tags": []string{}, "hits": []any{7, nil}})
 	if _, err := b.Commit(ctx); err != nil {
 		log.Fatal(err)

@@ -92,7 +92,7 @@ func ExampleTableOf() {
 
 	size := int64(10)
 	b := store.NewBatch()
-	files.Insert(b, file{"a.txt", &size}, file{"b.txt", nil})
+	files.InBatch(b).Insert(file{"a.txt", &size}, file{"b.txt", nil})
 	if _, err := b.Commit(ctx); err != nil {
 		log.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func ExamplePatchIn() {
 	if err := oribi.PatchIn(b, files.Table, owned{"a.txt", &owner}); err != nil {
 		log.Fatal(err)
 	}
-	files.Delete(b, file{Path: "b.txt"})
+	files.InBatch(b).Delete(file{Path: "b.txt"})
 	_, err := b.Commit(ctx)
 	fmt.Println(err)
 	for row, err := range files.Scan(ctx) {
@@ -155,24 +155,48 @@ func ExamplePatchIn() {
 	// a.txt 10 ada <nil>
 }
 
-// The methods of a TableOf that take a Batch add operations to it. Those with Ignore in their names
-// do nothing where the others are refused.
+// Insert, Update, and Delete each commit one or several rows. Put inserts or updates.
 func ExampleTableOf_Insert() {
+	ctx := context.Background()
+	store, files := openFiles()
+	defer store.Close()
+	_, err := files.Insert(ctx, file{Path: "a.txt", Size: 10}, file{Path: "b.txt", Size: 20})
+	fmt.Println(err)
+	_, err = files.Insert(ctx, file{Path: "a.txt", Size: 99})
+	fmt.Println(errors.Is(err, oribi.ErrKeyExists))
+	_, err = files.Update(ctx, file{Path: "a.txt", Size: 11})
+	fmt.Println(err)
+	_, err = files.Delete(ctx, file{Path: "b.txt"})
+	fmt.Println(err)
+	for row, err := range files.Scan(ctx) {
+		fmt.Println(row.Path, row.Size, err)
+	}
+	// Output:
+	// <nil>
+	// true
+	// <nil>
+	// <nil>
+	// a.txt 11 <nil>
+}
+
+// InBatch adds operations to a write batch. Those with Ignore in their names do nothing where the others
+// are refused.
+func ExampleTableOf_InBatch() {
 	ctx := context.Background()
 	store, files := openFiles(file{Path: "a.txt", Size: 10})
 	defer store.Close()
 
 	b := store.NewBatch()
-	files.InsertIgnore(b, file{Path: "a.txt", Size: 99}, file{Path: "b.txt", Size: 20})
-	files.Insert(b, file{Path: "c.txt", Size: 30})
-	files.DeleteIgnore(b, file{Path: "never.txt"})
+	files.InBatch(b).InsertIgnore(file{Path: "a.txt", Size: 99}, file{Path: "b.txt", Size: 20})
+	files.InBatch(b).Insert(file{Path: "c.txt", Size: 30})
+	files.InBatch(b).DeleteIgnore(file{Path: "never.txt"})
 	_, err := b.Commit(ctx)
 	fmt.Println(err)
 	for row, err := range files.Scan(ctx) {
 		fmt.Println(row.Path, row.Size, err)
 	}
 
-	files.Insert(b, file{Path: "a.txt", Size: 99})
+	files.InBatch(b).Insert(file{Path: "a.txt", Size: 99})
 	_, err = b.Commit(ctx)
 	fmt.Println(errors.Is(err, oribi.ErrKeyExists))
 	// Output:
@@ -184,15 +208,15 @@ func ExampleTableOf_Insert() {
 }
 
 // If makes a write batch depend on a row: with an update of the row it is a compare-and-set.
-func ExampleTableOf_If() {
+func ExampleBatchOf_If() {
 	ctx := context.Background()
 	store, files := openFiles(file{Path: "a.txt", Size: 10})
 	defer store.Close()
 	b := store.NewBatch()
 	for _, size := range []int64{11, 12} {
 		row := file{Path: "a.txt", Size: size}
-		files.If(b, row, oribi.Eq("size", 10))
-		files.Update(b, row)
+		files.InBatch(b).If(row, oribi.Eq("size", 10))
+		files.InBatch(b).Update(row)
 		_, err := b.Commit(ctx)
 		fmt.Println(size, "conflict:", errors.Is(err, oribi.ErrConflict))
 	}
@@ -203,7 +227,7 @@ func ExampleTableOf_If() {
 
 // IfAbsent makes a write batch depend on a row that does not exist, which may be of another table
 // than the rows that the batch writes.
-func ExampleTableOf_IfAbsent() {
+func ExampleBatchOf_IfAbsent() {
 	ctx := context.Background()
 	store, files := openFiles(file{Path: "a.txt", Size: 10})
 	defer store.Close()
@@ -216,8 +240,8 @@ func ExampleTableOf_IfAbsent() {
 	}
 	for _, path := range []string{"a.txt", "b.txt"} {
 		b := store.NewBatch()
-		locks.IfAbsent(b, file{Path: path})
-		files.Upsert(b, file{Path: path, Size: 20})
+		locks.InBatch(b).IfAbsent(file{Path: path})
+		files.InBatch(b).Upsert(file{Path: path, Size: 20})
 		_, err := b.Commit(ctx)
 		fmt.Println(path, "conflict:", errors.Is(err, oribi.ErrConflict))
 	}
@@ -263,7 +287,7 @@ func ExampleTableOf_History() {
 		log.Fatal(err)
 	}
 	b := store.NewBatch()
-	files.Delete(b, file{Path: "a.txt"})
+	files.InBatch(b).Delete(file{Path: "a.txt"})
 	if _, err := b.Commit(ctx); err != nil {
 		log.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (t TxOf[T]) Delete(rows ...T) error { return t.Add(OpDelete, rows...) }
 // Add carries out one operation of any kind for each row, or none of them if one is refused. See
 // Tx.Row.
 func (t TxOf[T]) Add(op Op, rows ...T) error {
-	return t.tx.add(t.table.Table, func() { t.table.Add(op, t.tx.batch, rows...) })
+	return t.tx.add(t.table.Table, func() { t.table.InBatch(t.tx.batch).Add(op, rows...) })
 }
 
 // Has reports whether there is a row with a key, as Tx.Has does.

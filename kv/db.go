@@ -63,10 +63,10 @@ func Columns() *schema.Schema { return columns }
 
 var columns = func() *schema.Schema {
 	s, err := schema.New([]schema.Column{
-		{Name: "key", Type: schema.Binary},
+		{Name: "key", Type: schema.Binary, Key: true},
 		{Name: "value", Type: schema.Binary, BlockBytes: valueBlockBytes},
 		{Name: "expires", Type: schema.Timestamp, Nullable: true},
-	}, 1)
+	})
 	if err != nil {
 		panic(err) // unreachable: the schema is valid
 	}

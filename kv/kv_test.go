@@ -186,7 +186,7 @@ func TestBucketsNextToTables(t *testing.T) {
 	batch.Put(b, []byte("k"), []byte("v"))
 	batch.Put(b, []byte("gone"), []byte("v"))
 	batch.Delete(b, []byte("gone"))
-	counts.Insert(batch.Tables(), count{"b", 1})
+	counts.InBatch(batch.Tables()).Insert(count{"b", 1})
 	equal(t, "operations", batch.Len(), 4)
 	ts, err := batch.Commit(ctx, oribi.NoSync)
 	must.Do(t, err)

@@ -38,6 +38,8 @@ func (e *Editor) Add(c Column) error {
 	switch {
 	case e.find(c.Name) != nil:
 		return fmt.Errorf("column %q: %w", c.Name, fault.ErrExists)
+	case c.Key:
+		return schemaError("column %q: a table's key is chosen when it is created", c.Name)
 	case c.Required():
 		return schemaError("column %q: a new column that cannot be NULL needs a default for existing rows", c.Name)
 	case e.NextID == math.MaxInt32:
@@ -79,8 +81,8 @@ func (e *Editor) Rename(from, to string) error {
 	})
 }
 
-// Set calls set to change a column. set may change anything but the ID, the type, the nullability
-// and the read default. A new encoding, compression or block size applies to files written
+// Set calls set to change a column. set may change anything but the ID, the key, the type, the
+// nullability and the read default. A new encoding, compression or block size applies to files written
 // afterwards, a new default to rows written afterwards. Errors: ErrNoColumn, ErrSchema, the errors
 // of set.
 func (e *Editor) Set(name string, set func(c *Column) error) error {
@@ -92,7 +94,7 @@ func (e *Editor) Set(name string, set func(c *Column) error) error {
 	if err := set(c); err != nil {
 		return fmt.Errorf("column %q: %w", name, err)
 	}
-	c.ID, c.ReadDefault = old.ID, old.ReadDefault
+	c.ID, c.ReadDefault, c.Key = old.ID, old.ReadDefault, old.Key
 	if !c.sameType(&old) || c.Nullable != old.Nullable {
 		return schemaError("column %q: type and nullability cannot be changed", name)
 	}

@@ -47,6 +47,7 @@ type Column struct {
 	Name     string
 	Type     Type
 	Nullable bool
+	Key      bool // the column is in the key
 	// Immutable means that only an insert sets the column. Updates of it are refused; operations
 	// of an Ignore kind skip it.
 	Immutable bool
@@ -81,17 +82,52 @@ type Schema struct {
 	byID    map[ColumnID]int
 }
 
-// New checks columns and returns a schema of them; the first keys columns form the key. Columns
-// keep their IDs; if all IDs are 0, New numbers the columns from 0. It copies the slice but not the
-// defaults in it. Errors wrap ErrSchema and name the column.
-func New(columns []Column, keys int) (*Schema, error) {
+// New checks columns and returns a schema of them. The columns with Key form the key; they come first:
+//
+//	s, err := schema.New([]schema.Column{{Name: "path", Type: schema.String, Key: true}, {Name: "size", Type: schema.Int64}})
+//
+// With a number, New sets Key: the first keys columns form the key.
+//
+// Columns keep their IDs; if all IDs are 0, New numbers the columns from 0. It copies the slice but not
+// the defaults in it. Errors wrap ErrSchema and name the column.
+func New(columns []Column, keys ...int) (*Schema, error) {
 	if len(columns) == 0 || len(columns) > MaxColumns {
 		return nil, schemaError("a table has 1 to %d columns, not %d", MaxColumns, len(columns))
 	}
-	if keys < 1 || keys > len(columns) {
-		return nil, schemaError("a table has at least one key column")
-	}
 	columns = number(slices.Clone(columns))
+	n, err := keyColumns(columns, keys)
+	if err != nil {
+		return nil, err
+	}
+	return newSchema(columns, n)
+}
+
+// keyColumns returns the number of key columns, as the columns say or as given, and sets Key.
+func keyColumns(columns []Column, given []int) (int, error) {
+	n := 0
+	for n < len(columns) && columns[n].Key {
+		n++
+	}
+	if i := slices.IndexFunc(columns[n:], func(c Column) bool { return c.Key }); i >= 0 {
+		return 0, schemaError("column %q is in the key, and a column before it is not: key columns come first", columns[n+i].Name)
+	}
+	if len(given) > 1 || len(given) == 1 && n > given[0] {
+		return 0, schemaError("%d key columns, but numbers %v of key columns", n, given)
+	}
+	if len(given) == 1 {
+		n = given[0]
+	}
+	if n < 1 || n > len(columns) {
+		return 0, schemaError("a table has at least one key column: set its Key")
+	}
+	for i := range n {
+		columns[i].Key = true
+	}
+	return n, nil
+}
+
+// newSchema is New for the caller's own slice of columns, of which the first keys form the key.
+func newSchema(columns []Column, keys int) (*Schema, error) {
 	s := &Schema{Columns: columns, Keys: keys, byName: make(map[string]int, len(columns)),
 		byID: make(map[ColumnID]int, len(columns))}
 	for i := range columns {

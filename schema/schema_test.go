@@ -172,3 +172,41 @@ func TestNewNumbersColumnsWithoutIDs(t *testing.T) {
 	must.Equal(t, s.Columns[0].Name, "c0", "the schema changes with the caller's list")
 	must.Refuse(t, must.Err(New(columns, 1)), "ids 5, 0, 0 were taken")
 }
+
+// The key is what the columns say, or the first ones of a number that agrees with them.
+func TestKeyColumns(t *testing.T) {
+	columns := func(keys string) (list []Column) { // k for a key column
+		for i, c := range keys {
+			list = append(list, Column{Name: fmt.Sprint("c", i), Type: Int32, Key: c == 'k'})
+		}
+		return list
+	}
+	for _, test := range []struct {
+		columns string
+		given   []int
+		want    string // the key columns, or a part of the error
+	}{
+		{"k", nil, "k"}, {"kk--", nil, "kk--"}, {"kkk", nil, "kkk"},
+		{"---", []int{2}, "kk-"}, {"k--", []int{2}, "kk-"}, {"kk-", []int{2}, "kk-"},
+		{"---", nil, "set its Key"}, {"---", []int{0}, "set its Key"}, {"---", []int{4}, "set its Key"},
+		{"-k-", nil, `"c1"`}, {"k-k", []int{3}, `"c2"`}, {"kk-", []int{1}, "[1]"}, {"k--", []int{1, 1}, "[1 1]"},
+	} {
+		in := columns(test.columns)
+		s, err := New(in, test.given...)
+		if strings.Trim(test.want, "k-") != "" {
+			must.Fail(t, err, fault.ErrSchema, test)
+			must.Contain(t, err.Error(), test.want, test)
+			continue
+		}
+		must.Do(t, err, test)
+		must.Equal(t, in, columns(test.columns), "the caller's")
+		must.Equal(t, s.Keys, strings.Count(test.want, "k"), test)
+		for i := range s.Columns {
+			must.Equal(t, s.Columns[i].Key, test.want[i] == 'k', test, i)
+		}
+	}
+	e := must.Get(New(columns("k-")))(t).Edit(2)
+	must.Fail(t, e.Add(Column{Name: "x", Type: Int32, Key: true, Default: make([]byte, 4)}), fault.ErrSchema)
+	must.Do(t, e.Set("c1", func(c *Column) error { c.Key = true; return nil }))
+	must.Equal(t, must.Get(e.Schema())(t).Columns[1].Key, false, "Set changed the key")
+}

@@ -150,7 +150,7 @@ func openOribiAccounts(env *harness.Env, index, byKey bool) (accountStore, error
 
 func (s *oribiAccounts) insert(rows []account) error {
 	b := s.store.NewBatch()
-	s.table.Insert(b, rows...)
+	s.table.InBatch(b).Insert(rows...)
 	_, err := b.Commit(context.Background(), oribi.NoSync)
 	return err
 }

@@ -59,7 +59,7 @@ func prepareTyped(t *oribi.Table) (func([]inputs.Item) func(*oribi.Batch), error
 		for i := range items {
 			rows[i] = typedOf(&items[i])
 		}
-		return func(b *oribi.Batch) { typed.Insert(b, rows...) }
+		return func(b *oribi.Batch) { typed.InBatch(b).Insert(rows...) }
 	}, err
 }
 

@@ -81,7 +81,7 @@ func (s *Sessions) Renew(ctx context.Context, token [16]byte) error {
 		Expires time.Time
 	}
 	b := s.store.NewBatch()
-	s.rows.If(b, Session{Token: token}, oribi.Gt("expires", s.now().Truncate(time.Microsecond)))
+	s.rows.InBatch(b).If(Session{Token: token}, oribi.Gt("expires", s.now().Truncate(time.Microsecond)))
 	if err := oribi.PatchIn(b, s.rows.Table, renewal{token, s.expiry()}); err != nil {
 		return err
 	}

@@ -68,8 +68,8 @@ func (s *Settings) Set(ctx context.Context, by string, values map[string]string)
 func (s *Settings) Replace(ctx context.Context, by, name, old, value string) error {
 	row := Setting{name, value, by}
 	b := s.store.NewBatch()
-	s.settings.If(b, row, oribi.Eq("value", old))
-	s.settings.Update(b, row)
+	s.settings.InBatch(b).If(row, oribi.Eq("value", old))
+	s.settings.InBatch(b).Update(row)
 	_, err := b.Commit(ctx)
 	return err
 }

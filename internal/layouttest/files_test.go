@@ -41,6 +41,7 @@ var fileFloors = map[string][]string{
 		"condition",
 		"commit count cursor history",
 		"aggregate bulk subscription tx typed",
+		"writeof",
 		"cursorof indexbuild purge savepoint subscribewindow txcursor txscan",
 		"alter extract ingest open txcommit txrange txtyped",
 		"expiry indexalter settype",

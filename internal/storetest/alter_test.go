@@ -164,12 +164,12 @@ func TestTypedTableRebindsFieldsAfterAlter(t *testing.T) {
 	typed := must.Get(oribi.Typed[record](table))(t)
 	text := "text"
 	b := store.NewBatch()
-	typed.Insert(b, record{1, &text})
+	typed.InBatch(b).Insert(record{1, &text})
 	alter(t, table, oribi.DropColumn("n"),
 		oribi.AddColumn(schema.Column{Name: "x", Type: schema.Int64, Nullable: true}))
-	typed.Insert(b, record{2, &text})
+	typed.InBatch(b).Insert(record{2, &text})
 	must.Get(b.Commit(ctx))(t)
-	typed.Insert(b, record{3, &text})
+	typed.InBatch(b).Insert(record{3, &text})
 	must.Get(b.Commit(ctx))(t)
 	n := 0
 	for r, err := range typed.Scan(ctx) {
@@ -186,7 +186,7 @@ func TestTypedTableRebindsFieldsAfterAlter(t *testing.T) {
 	must.Fail(t, must.Err(typed.Get(ctx, 2)), oribi.ErrSchema, "a field whose column has another type")
 	must.Fail(t, must.Err(table.Count(ctx, oribi.Where(test))), oribi.ErrSchema,
 		"a predicate whose column has another type")
-	typed.Insert(b, record{4, &text})
+	typed.InBatch(b).Insert(record{4, &text})
 	must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrSchema, "an insert by a field whose column has another type")
 }
 

@@ -124,7 +124,7 @@ func TestStructsRefuseNullElementsOfNonPointerTypes(t *testing.T) {
 	store, table := arraysTable(t)
 	typed := must.Get(oribi.Typed[tagged](table))(t)
 	b := store.NewBatch()
-	typed.Insert(b, tagged{K: 1, Tags: nil, Hits: nil}, tagged{K: 2, Tags: []string{"a"}, Hits: []int32{}})
+	typed.InBatch(b).Insert(tagged{K: 1, Tags: nil, Hits: nil}, tagged{K: 2, Tags: []string{"a"}, Hits: []int32{}})
 	b.Insert(table, oribi.Row{"k": 3, "tags": []string{}, "hits": []any{1, nil}})
 	must.Get(b.Commit(ctx))(t)
 	// tags is not nullable, so a nil slice is an empty array; hits is nullable.

@@ -99,7 +99,7 @@ func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 	b.Cells(oribi.OpInsert, table, [][]byte{[]byte("a"), nil, nil}, nil)
 	b.Vectors(oribi.OpInsert, table, []*batch.Vector{hosts, nil, nil})
 	b.Upsert(table, oribi.Row{"host": "d", autoName: 10})
-	typed.Insert(b, autoRow{Host: "e", ID: 77})
+	typed.InBatch(b).Insert(autoRow{Host: "e", ID: 77})
 	must.Get(b.Commit(ctx))(t)
 	want := []oribi.Assigned{{Row: 0, Value: 1}, {Row: 1, Value: 2}, {Row: 3, Value: 3}, {Row: 4, Value: 4},
 		{Row: 5, Value: 5}, {Row: 7, Value: 11}}
@@ -112,7 +112,7 @@ func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 	if row, err := table.Get(ctx, oribi.Row{"host": "b", autoName: 1}); err != nil || row["v"] != int64(1) {
 		t.Errorf("got %v, %v", row, err)
 	}
-	typed.Delete(b, autoRow{Host: "e", ID: 11})
+	typed.InBatch(b).Delete(autoRow{Host: "e", ID: 11})
 	if _, err := b.Commit(ctx); err != nil || len(b.Assigned()) > 0 {
 		t.Errorf("a batch without inserts: %v, %v", b.Assigned(), err)
 	}

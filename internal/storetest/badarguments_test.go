@@ -168,7 +168,7 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		"If nil key":             {true, commit(func(b *oribi.Batch) { b.If(table, nil) })},
 		"IfAbsent nil key":       {true, commit(func(b *oribi.Batch) { b.IfAbsent(table, nil) })},
 		"UpdateIf nil":           {true, commit(func(b *oribi.Batch) { b.UpdateIf(table, nil) })},
-		"typed add op 0":         {true, commit(func(b *oribi.Batch) { typed.Add(0, b, numberRow{}) })},
+		"typed add op 0":         {true, commit(func(b *oribi.Batch) { typed.InBatch(b).Add(0, numberRow{}) })},
 		"typed Put nothing":      {false, func() error { return must.Err(typed.Put(ctx)) }},
 		"Commit nil option":      {false, func() error { return must.Err(store.NewBatch().Commit(ctx, nil)) }},
 		"Commit of a zero batch": {true, func() error { return must.Err(new(oribi.Batch).Commit(ctx)) }},

@@ -74,7 +74,7 @@ func TestInBloomMatchesItsFilter(t *testing.T) {
 			row.Null = &text
 		}
 		rows = append(rows, row)
-		table.Upsert(b, row)
+		table.InBatch(b).Upsert(row)
 		if i == n*3/4 || i == n-1 {
 			must.Get(b.Commit(t.Context()))(t)
 			b.Reset()

@@ -135,11 +135,11 @@ func (w *queueWriter) step(t *testing.T, queue int64) {
 	}
 	b := w.store.NewBatch()
 	for _, n := range come {
-		w.rows.Insert(b, queueRow{queue, n, 10*n + 1})
+		w.rows.InBatch(b).Insert(queueRow{queue, n, 10*n + 1})
 		w.end[queue] = max(w.end[queue], n+1)
 	}
 	for _, n := range gone {
-		w.rows.Delete(b, queueRow{Queue: queue, N: n})
+		w.rows.InBatch(b).Delete(queueRow{Queue: queue, N: n})
 	}
 	ts, err := b.Commit(context.Background(), oribi.NoSync)
 	if err != nil {
@@ -345,14 +345,14 @@ func TestTransactionsPopAndPush(t *testing.T) {
 	ctx, b := t.Context(), q.store.NewBatch()
 	const n, popped = 10_000, 5000
 	for k := range int64(n) {
-		q.rows.Insert(b, queueRow{0, k, 10*k + 1})
+		q.rows.InBatch(b).Insert(queueRow{0, k, 10*k + 1})
 	}
 	must.Get(b.Commit(ctx))(t)
 	next := int64(popped)
 	for _, flush := range []bool{false, true} {
 		b.Reset()
 		for k := range int64(popped) {
-			q.rows.DeleteIgnore(b, queueRow{Queue: 0, N: k})
+			q.rows.InBatch(b).DeleteIgnore(queueRow{Queue: 0, N: k})
 		}
 		must.Get(b.Commit(ctx))(t)
 		if flush {

@@ -60,7 +60,7 @@ func visitsTable(t *testing.T, r *rand.Rand) (*oribi.TableOf[visit], []mvcc.Time
 			if size := int64(i); i%5 > 0 {
 				row.Size = &size
 			}
-			visits.Add(op, b, row)
+			visits.InBatch(b).Add(op, row)
 		}
 		ts := must.Get(b.Commit(t.Context()))(t)
 		times = append(times, ts)

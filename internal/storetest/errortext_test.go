@@ -229,7 +229,7 @@ func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
 		{"UpdateIf", `"nope"`, commit(func(b *oribi.Batch) {
 			b.UpdateIf(table, oribi.Row{"k": 1, "v": 1}, oribi.Eq("nope", 1))
 		})},
-		{"TableOf.If", `"nope"`, commit(func(b *oribi.Batch) { typed.If(b, numberRow{K: 1}, oribi.Eq("nope", 1)) })},
+		{"BatchOf.If", `"nope"`, commit(func(b *oribi.Batch) { typed.InBatch(b).If(numberRow{K: 1}, oribi.Eq("nope", 1)) })},
 	})
 	checkErrors(t, oribi.ErrNotFound, []failingCall{
 		{"Get", "99", func() error { return must.Err(table.Get(ctx, 99)) }},
@@ -416,7 +416,7 @@ func TestErrorsNameTheNearestTableOrColumn(t *testing.T) {
 		{"UpdateIf", size, commit(func(b *oribi.Batch) {
 			b.UpdateIf(table, oribi.Row{"path": "a", "size": 1}, oribi.Eq("sise", 1))
 		})},
-		{"TableOf.If", size, commit(func(b *oribi.Batch) { files.If(b, fileRow{Path: "a"}, oribi.Eq("sise", 1)) })},
+		{"BatchOf.If", size, commit(func(b *oribi.Batch) { files.InBatch(b).If(fileRow{Path: "a"}, oribi.Eq("sise", 1)) })},
 		{"GetAs", size, must.Err(oribi.GetAs[struct{ Sise int64 }](ctx, table, "a"))},
 		{"Typed", size, must.Err(oribi.Typed[struct {
 			Path string `oribi:"path,key"`

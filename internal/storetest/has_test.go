@@ -124,15 +124,15 @@ func TestHasOfAnAbsentKeyDoesNotAllocate(t *testing.T) {
 	store, pages := openPages(t)
 	b := store.NewBatch()
 	for i := range 500 {
-		pages.Insert(b, document{"host", fmt.Sprint("/", i), 0})
+		pages.InBatch(b).Insert(document{"host", fmt.Sprint("/", i), 0})
 	}
 	ts, err := b.Commit(ctx, oribi.NoSync)
 	if err == nil {
 		err = pages.Table.Flush(ctx)
 	}
 	if err == nil { // some rows in memory, some deleted in files
-		pages.Insert(b, document{"host", "/in memory", 1})
-		pages.Delete(b, document{Host: "host", Path: "/7"})
+		pages.InBatch(b).Insert(document{"host", "/in memory", 1})
+		pages.InBatch(b).Delete(document{Host: "host", Path: "/7"})
 		_, err = b.Commit(ctx, oribi.NoSync)
 	}
 	must.Do(t, err)

@@ -66,7 +66,7 @@ func BenchmarkScan(b *testing.B) {
 				if few := int32(i % 1000); i%5 > 0 {
 					m.Few = &few
 				}
-				table.Upsert(w, m)
+				table.InBatch(w).Upsert(m)
 			}
 			must.Do(b, must.Err(w.Commit(b.Context(), oribi.NoSync)))
 		})

@@ -24,7 +24,7 @@ func TestShortRangesAllocateLittle(t *testing.T) {
 	table := must.Get(oribi.OpenTable[measure](store, "measures"))(t)
 	b := store.NewBatch()
 	for i := range rows {
-		table.Insert(b, measure{Key: int64(i), Number: int64(i), Word: fmt.Sprint("word ", i%100),
+		table.InBatch(b).Insert(measure{Key: int64(i), Number: int64(i), Word: fmt.Sprint("word ", i%100),
 			Text: fmt.Sprint("text of row ", i)})
 	}
 	must.Do(t, must.Err(b.Commit(t.Context(), oribi.NoSync)))

@@ -130,7 +130,7 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 	first := mustPut(t, accounts, account{ID: 1, Email: "a"}, account{ID: 2, Email: "same"})
 	second := mustPut(t, accounts, account{ID: 1, Email: "b"}, account{ID: 3, Email: "new"})
 	b := store.NewBatch()
-	accounts.Delete(b, account{ID: 1})
+	accounts.InBatch(b).Delete(account{ID: 1})
 	third := must.Get(b.Commit(ctx))(t)
 	history := func(opts ...oribi.GetOption) (got []string) {
 		for v := range must.All(t, accounts.History(ctx, 1, opts...)) {
@@ -164,15 +164,38 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 	must.Equal(t, n, 1, "steps")
 }
 
+// Each call commits all of its rows or none.
+func TestTypedWritesOfRows(t *testing.T) {
+	ctx := t.Context()
+	_, accounts := accountsTable(t)
+	emails := func() (list []string) {
+		for row := range must.All(t, accounts.Scan(ctx)) {
+			list = append(list, fmt.Sprint(row.ID, row.Email))
+		}
+		return list
+	}
+	first := must.Get(accounts.Insert(ctx, account{ID: 1, Email: "a"}, account{ID: 2, Email: "b"}))(t)
+	must.Fail(t, must.Err(accounts.Insert(ctx, account{ID: 3}, account{ID: 2})), oribi.ErrKeyExists)
+	must.Fail(t, must.Err(accounts.Update(ctx, account{ID: 1, Email: "x"}, account{ID: 3})), oribi.ErrNotFound)
+	must.Fail(t, must.Err(accounts.Delete(ctx, account{ID: 1}, account{ID: 3})), oribi.ErrNotFound)
+	must.Equal(t, emails(), []string{"1a", "2b"}, "after refused calls")
+	if second := must.Get(accounts.Update(ctx, account{ID: 1, Email: "c"}))(t); second <= first {
+		t.Error(second, first)
+	}
+	must.Get(accounts.Delete(ctx, account{ID: 2, Email: "ignored"}))(t)
+	must.Equal(t, emails(), []string{"1c"})
+	must.Equal(t, must.Get(accounts.Get(ctx, 2, oribi.AsOf(first)))(t).Email, "b")
+}
+
 func TestTypedIgnoreKinds(t *testing.T) {
 	ctx := context.Background()
 	store, accounts := accountsTable(t)
 	mustPut(t, accounts, account{ID: 1, Email: "a"})
 	b := store.NewBatch()
-	accounts.InsertIgnore(b, account{ID: 1, Email: "x"}, account{ID: 2, Email: "b"})
-	accounts.UpdateIgnore(b, account{ID: 2, Email: "c"}, account{ID: 3, Email: "x"})
-	accounts.DeleteIgnore(b, account{ID: 3})
-	accounts.UpsertIgnore(b, account{ID: 4, Email: "d"})
+	accounts.InBatch(b).InsertIgnore(account{ID: 1, Email: "x"}, account{ID: 2, Email: "b"})
+	accounts.InBatch(b).UpdateIgnore(account{ID: 2, Email: "c"}, account{ID: 3, Email: "x"})
+	accounts.InBatch(b).DeleteIgnore(account{ID: 3})
+	accounts.InBatch(b).UpsertIgnore(account{ID: 4, Email: "d"})
 	must.Get(b.Commit(ctx))(t)
 	var got []string
 	for row, err := range accounts.Scan(ctx) {
@@ -191,7 +214,7 @@ func TestOpenTypedTablesFollowRenamedColumns(t *testing.T) {
 	mustPut(t, accounts, account{ID: 1, Email: "a"})
 	must.Get(oribi.GetAs[email](ctx, accounts.Table, 1))(t)
 	b := store.NewBatch()
-	accounts.Insert(b, account{ID: 2, Email: "b"})
+	accounts.InBatch(b).Insert(account{ID: 2, Email: "b"})
 	// The names are swapped: a binding by name would read one column for the other.
 	alter(t, accounts.Table, oribi.RenameColumn("email", "was"), oribi.RenameColumn("id", "email"),
 		oribi.RenameColumn("was", "id"))
@@ -236,12 +259,12 @@ func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
 	}
 	alter(t, accounts.Table, oribi.SetDefault("digest", nil))
 	b := store.NewBatch()
-	rows.Insert(b, noDigest{ID: 2})
+	rows.InBatch(b).Insert(noDigest{ID: 2})
 	if err := b.Err(); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `"digest"`) {
 		t.Errorf("known before Commit: %v", err)
 	}
 	b.Reset()
-	rows.Update(b, noDigest{ID: 1, Email: "a"})
+	rows.InBatch(b).Update(noDigest{ID: 1, Email: "a"})
 	must.Do(t, must.Err(b.Commit(ctx)), "an update needs the key alone")
 }
 

@@ -173,12 +173,12 @@ func TestAllTypesRoundTripInStructs(t *testing.T) {
 		this := func(n int) int { return i % n }
 		set(k, this, func(int) int { return -1 })
 		set(k+1, this, func(n int) int { return (i + 1) % n })
-		typed.Insert(b, structs[k], structs[k+1])
+		typed.InBatch(b).Insert(structs[k], structs[k+1])
 	}
 	must.Get(b.Commit(ctx))(t)
 	b.Reset()
 	set(0, func(n int) int { return n - 1 }, func(int) int { return 0 })
-	typed.Update(b, structs[0])
+	typed.InBatch(b).Update(structs[0])
 	must.Get(b.Commit(ctx))(t)
 
 	for _, state := range []string{"memory", "flushed", "compacted"} {
@@ -236,7 +236,7 @@ func TestAllTypesInKeysOfStructs(t *testing.T) {
 	}
 	b := store.NewBatch()
 	for n := range rows {
-		typed.Insert(b, rows[len(rows)-1-n])
+		typed.InBatch(b).Insert(rows[len(rows)-1-n])
 	}
 	must.Get(b.Commit(ctx))(t)
 	for _, state := range []string{"memory", "flushed"} {
