@@ -60,10 +60,22 @@ func (t *Table) Alter(ctx context.Context, changes ...Alteration) error {
 		row := *t.tab.Metadata()
 		d, err = draftOf(&row, changes)
 	}
-	if err == nil && d.index != nil {
-		return t.alterIndex(ctx, d.index)
+	switch {
+	case err != nil:
+	case d.index != nil:
+		err = t.alterIndex(ctx, d.index)
+	default:
+		err = t.alter(ctx, &d, changes)
 	}
-	if err == nil && d.endsRule() {
+	if err != nil {
+		return fmt.Errorf("oribi: alter table %q: %w", t.tab.Name(), err)
+	}
+	return nil
+}
+
+// alter carries out changes of the schema and the settings. d is their first draft.
+func (t *Table) alter(ctx context.Context, d *draft, changes []Alteration) (err error) {
+	if d.endsRule() {
 		err = t.purge(ctx) // of most rows, while writers continue
 	}
 	if err == nil {
@@ -79,10 +91,7 @@ func (t *Table) Alter(ctx context.Context, changes ...Alteration) error {
 	if err == nil {
 		err = t.alterIndexes(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("oribi: alter table %q: %w", t.tab.Name(), err)
-	}
-	return nil
+	return err
 }
 
 // draftOf applies changes to a metadata row.

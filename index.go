@@ -139,14 +139,20 @@ func (t *Table) alterIndexes(ctx context.Context) error {
 	return nil
 }
 
-// index returns the entries of the index with a name. Errors: ErrSchema.
+// index is findIndex for an operation on the table.
 func (t *Table) index(name string) (*store.Table, error) {
+	entries, err := t.findIndex(name)
+	return entries, t.errorf(err)
+}
+
+// findIndex returns the entries of the index with a name. Errors: ErrSchema.
+func (t *Table) findIndex(name string) (*store.Table, error) {
 	for _, entry := range t.entry.Indexes() {
 		if entry.Index().Name == name {
 			return entry, nil
 		}
 	}
-	return nil, t.errorf(fmt.Errorf("index %q: %w", name, fault.Reworded(fault.ErrSchema, "the table has no such index")))
+	return nil, fmt.Errorf("index %q: %w", name, fault.Reworded(fault.ErrSchema, "the table has no such index"))
 }
 
 // byRow reports whether ranges of the table must be deleted row by row: what that changes besides the rows, or

@@ -22,11 +22,11 @@ type indexEdit struct {
 // alterIndex carries out the change of an index.
 func (t *Table) alterIndex(ctx context.Context, edit *indexEdit) error {
 	if edit.add == nil {
-		entries, err := t.index(edit.drop)
+		entries, err := t.findIndex(edit.drop)
 		if err == nil {
 			err = t.store.dropIndex(entries)
 		}
-		return t.errorf(err)
+		return err
 	}
 	entries, err := t.addIndex(edit.add)
 	if err == nil {
@@ -35,7 +35,7 @@ func (t *Table) alterIndex(ctx context.Context, edit *indexEdit) error {
 	if err != nil && entries != nil {
 		err = errors.Join(err, t.store.dropIndex(entries))
 	}
-	return t.errorf(err)
+	return err
 }
 
 // addIndex adds an index without entries. If there is the same one and it is not complete, addIndex returns it.

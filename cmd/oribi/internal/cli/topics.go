@@ -52,6 +52,8 @@ nullable, no default, encoding auto, compression default.
   row_file       true: each row is also stored as one piece, for reads by key
   expires        {"column":"seen","age":"30d"}: rows are absent 30 days after the
                  time in that column; without age, from that time on
+  indexes        [{"name":"by_size","columns":["size"],"unique":false}]: finds
+                 rows by these columns; unique: no two rows have the same values
 
 For rows without a key of their own, this column numbers them; it may be the
 whole key, and table load --key auto makes it:

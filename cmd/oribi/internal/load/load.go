@@ -254,7 +254,7 @@ func (l *loader) commitAll(ctx context.Context) error {
 
 // commit commits rows as one batch, and writes the refused records to SkipBad.
 func (l *loader) commit(ctx context.Context, r *rows) error {
-	err := l.insert(ctx, r)
+	_, err := l.insert(ctx, r, false)
 	if l.o.SkipBad != nil {
 		err = l.retry(ctx, r, err)
 	}
@@ -264,18 +264,18 @@ func (l *loader) commit(ctx context.Context, r *rows) error {
 	return err
 }
 
-// insert commits rows as they are. Errors: *apply.LineError around a *rowFault for a row that the
-// store refuses; others.
-func (l *loader) insert(ctx context.Context, r *rows) error {
+// insert commits rows as they are, or, if partial, without those that the store refuses when it commits them.
+// Errors: *apply.LineError around a *rowFault for a row that the store refuses; others.
+func (l *loader) insert(ctx context.Context, r *rows, partial bool) (refused map[int]error, err error) {
 	if r.len() == 0 {
-		return nil
+		return nil, nil
 	}
 	b, t := l.batch, l.o.Table
 	b.Reset()
-	// Inserts that may skip existing keys are insert_ignores that count these.
-	mode, commit := l.o.Mode, b.Commit
-	if mode == oribi.OpInsertIgnore {
-		mode, commit = oribi.OpInsert, b.CommitPartial
+	// Inserts that may skip existing keys are inserts that count these.
+	mode, skip := l.o.Mode, l.o.Mode == oribi.OpInsertIgnore
+	if skip {
+		mode = oribi.OpInsert
 	}
 	if r.varied {
 		cells := make([][]byte, len(r.vectors))
@@ -288,24 +288,32 @@ func (l *loader) insert(ctx context.Context, r *rows) error {
 	} else {
 		b.Vectors(mode, t, r.columns())
 	}
-	err := b.Err()
-	if err == nil {
-		_, err = commit(ctx, oribi.NoSync)
+	switch err = b.Err(); {
+	case err != nil:
+	case skip || partial:
+		_, err = b.CommitPartial(ctx, oribi.NoSync)
+	default:
+		_, err = b.Commit(ctx, oribi.NoSync)
 	}
-	there := 0
-	for _, row := range b.Refused() {
-		if there++; err == nil && !errors.Is(row, oribi.ErrKeyExists) {
+	committed, left := err == nil, b.Refused()
+	refused = map[int]error{}
+	for _, row := range left {
+		switch {
+		case skip && errors.Is(row, oribi.ErrKeyExists):
+			l.result.There++
+		case partial:
+			refused[row.Row] = l.rowCause(row)
+		case err == nil:
 			err = row
 		}
 	}
+	if committed {
+		l.result.Rows += int64(r.len() - len(left))
+	}
 	if row, ok := errors.AsType[*oribi.RowError](err); ok && row.Row < r.len() {
-		return l.at(r.places[row.Row].line, &rowFault{row.Row, l.rowCause(row)})
+		err = l.at(r.places[row.Row].line, &rowFault{row.Row, l.rowCause(row)})
 	}
-	if err == nil {
-		l.result.Rows += int64(r.len() - there)
-		l.result.There += int64(there)
-	}
-	return err
+	return refused, err
 }
 
 // rowFault is the reason why the store refuses a row.
@@ -318,12 +326,15 @@ func (f *rowFault) Error() string { return f.cause.Error() }
 func (f *rowFault) Unwrap() error { return f.cause }
 
 // rowCause returns a row error without its position. An error of the whole row names the key
-// columns.
+// columns, or the index.
 func (l *loader) rowCause(row *oribi.RowError) error {
 	if row.Column != "" {
 		return columnError(row.Column, row.Cause)
 	}
 	err := row.Cause
+	if errors.Is(err, oribi.ErrNotUnique) {
+		return err // it names the columns' index
+	}
 	if row.Key != "" {
 		err = fmt.Errorf("key %s: %w", row.Key, err)
 	}

@@ -2,13 +2,10 @@ package load
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/oribi-db/oribi"
 )
 
 // retry commits rows without those that the store refuses; err is the error of the first attempt.
@@ -19,19 +16,12 @@ func (l *loader) retry(ctx context.Context, r *rows, err error) error {
 		if !ok {
 			return err
 		}
-		refused := map[int]error{fault.row: fault.cause}
-		if errors.Is(err, oribi.ErrKeyExists) {
-			// Look up all keys: otherwise a file that is loaded twice would need a commit per row.
-			if refused, err = l.duplicates(ctx, r); err != nil {
-				return err
-			}
-			refused[fault.row] = fault.cause
+		r.skip(l, map[int]error{fault.row: fault.cause})
+		r.keep(map[int]error{fault.row: fault.cause})
+		var refused map[int]error
+		if refused, err = l.insert(ctx, r, true); err == nil {
+			r.skip(l, refused)
 		}
-		for _, i := range slices.Sorted(maps.Keys(refused)) {
-			r.bad = append(r.bad, badRecord{raw: r.rawOf(i), err: l.at(r.places[i].line, refused[i])})
-		}
-		r.keep(refused)
-		err = l.insert(ctx, r)
 	}
 	slices.SortStableFunc(r.bad, func(a, b badRecord) int { return a.err.Line - b.err.Line })
 	for _, bad := range r.bad {
@@ -45,31 +35,9 @@ func (l *loader) retry(ctx context.Context, r *rows, err error) error {
 	return nil
 }
 
-// duplicates returns the rows whose key exists in the table or in an earlier row.
-func (l *loader) duplicates(ctx context.Context, r *rows) (map[int]error, error) {
-	s := l.o.Table.Schema()
-	found := map[int]error{}
-	seen := make(map[string]bool, r.len())
-	key := make([][]byte, s.Keys)
-	var text []byte
-	for i := range r.len() {
-		text = text[:0]
-		for c := range key {
-			key[c] = r.vectors[c].Cell(i)
-			text = append(binary.AppendUvarint(text, uint64(len(key[c]))), key[c]...)
-		}
-		there := seen[string(text)]
-		if !there {
-			seen[string(text)] = true
-			_, _, err := l.o.Table.GetCells(ctx, key, oribi.Columns(s.Columns[0].Name))
-			if err != nil && !errors.Is(err, oribi.ErrNotFound) {
-				return nil, err
-			}
-			there = err == nil
-		}
-		if there {
-			found[i] = l.rowCause(&oribi.RowError{Cause: oribi.ErrKeyExists})
-		}
+// skip adds the records of refused rows to r.bad.
+func (r *rows) skip(l *loader, refused map[int]error) {
+	for _, i := range slices.Sorted(maps.Keys(refused)) {
+		r.bad = append(r.bad, badRecord{raw: r.rawOf(i), err: l.at(r.places[i].line, refused[i])})
 	}
-	return found, nil
 }

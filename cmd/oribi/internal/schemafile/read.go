@@ -6,7 +6,8 @@
 //	  {"name":"size","type":"int64","nullable":true,"default":0,
 //	   "encoding":"auto","compression":"default","block_size":0,"comment":"bytes"}],
 //	 "history":"7d","comment":"one row a file","row_file":true,
-//	 "expires":{"column":"seen","age":"30d"}}
+//	 "expires":{"column":"seen","age":"30d"},
+//	 "indexes":[{"name":"by_size","columns":["size"],"unique":false}]}
 //
 // Fields that only describe adds (id, name, schema_version, history_floor, and each column's id)
 // are ignored. Any other unknown field is an error.
@@ -34,6 +35,7 @@ type Table struct {
 	Comment string
 	RowFile schema.RowFile
 	Expires Expires
+	Indexes []Index
 
 	// Fields that only describe prints; Read ignores them.
 	Name          string
@@ -68,10 +70,12 @@ func Read(text []byte) (*Table, error) {
 			}
 		case "expires":
 			err = t.Expires.read(w.Value)
+		case "indexes":
+			err = t.readIndexes(w.Value)
 		case "id", "name", "schema_version", "history_floor":
 		default:
 			return nil, fmt.Errorf("unknown field %q%s", name,
-				nearest.Hint(name, []string{"columns", "history", "comment", "row_file", "expires"}))
+				nearest.Hint(name, []string{"columns", "history", "comment", "row_file", "expires", "indexes"}))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
@@ -87,6 +91,11 @@ func Read(text []byte) (*Table, error) {
 	if t.Expires.Column != "" {
 		if err := t.Expires.check(t.Columns); err != nil {
 			return nil, fmt.Errorf("expires: %w", err)
+		}
+	}
+	for i := range t.Indexes {
+		if err := t.Indexes[i].check(t.Columns); err != nil {
+			return nil, fmt.Errorf("index %q: %w", t.Indexes[i].Name, err)
 		}
 	}
 	return t, nil

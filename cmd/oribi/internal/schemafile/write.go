@@ -32,6 +32,13 @@ func (t *Table) appendRest(dst []byte) []byte {
 	if t.Expires.Column != "" {
 		dst = append(t.Expires.append(append(dst, `"expires":`...)), ',')
 	}
+	if len(t.Indexes) > 0 {
+		dst = append(dst, `"indexes":`...)
+		for i := range t.Indexes {
+			dst = t.Indexes[i].append(append(dst, "[,"[min(i, 1)]))
+		}
+		dst = append(dst, "],"...)
+	}
 	return dst
 }
 

@@ -1,8 +1,10 @@
 package tablecmd
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,17 +77,22 @@ var alterFlags = []struct {
 			return oribi.SetRowFile(f), nil
 		}},
 	{"expires", "let rows expire by a timestamp column, after an age: c, c:7d, or none", readExpires},
+	{"drop-index", "drop the index of this name; no other change",
+		func(_ *schema.Editor, name string) (oribi.Alteration, error) { return oribi.DropIndex(name), nil }},
 }
 
 // Alter is the verb "oribi table alter".
 func Alter(a *console.Console) *cobra.Command {
 	var list []alteration
-	var yes bool
+	var yes, unique bool
 	c := verb.New(a, "alter DIR NAME", "Change a table's columns and settings, all or none",
 		func(cmd *cobra.Command, args []string) error {
 			if len(list) == 0 {
 				return exit.Usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --type, --default, " +
-					"--encoding, --compression, --history, --row-file, or --expires"))
+					"--encoding, --compression, --history, --row-file, --expires, --add-index, or --drop-index"))
+			}
+			if unique && !cmd.Flags().Changed("add-index") {
+				return exit.Usage(errors.New("--unique needs --add-index"))
 			}
 			return access.WithTable(args[0], args[1], access.Writing(cmd), func(t *oribi.Table) error {
 				if err := keepHistory(t, cmd, yes); err != nil {
@@ -103,9 +110,22 @@ func Alter(a *console.Console) *cobra.Command {
 				return t.Alter(cmd.Context(), changes...)
 			})
 		})
+	addIndex := func(_ *schema.Editor, text string) (oribi.Alteration, error) {
+		name, columns, ok := strings.Cut(text, "=")
+		switch {
+		case !ok || name == "" || columns == "":
+			return nil, fmt.Errorf("%q: want a name, = and columns", text)
+		case unique:
+			return oribi.AddUnique(name, strings.Split(columns, ",")...), nil
+		}
+		return oribi.AddIndex(name, strings.Split(columns, ",")...), nil
+	}
 	for _, f := range alterFlags {
 		c.Flags().Var(&alterFlag{name: f.name, list: &list, read: f.read}, f.name, f.help)
 	}
+	c.Flags().Var(&alterFlag{name: "add-index", list: &list, read: addIndex}, "add-index",
+		"add an index by columns, next to writers: name=column,column; no other change")
+	c.Flags().BoolVar(&unique, "unique", false, "no two rows may have the same values in the columns of --add-index")
 	c.Flags().BoolVar(&yes, "yes", false, "allow --history to drop old versions")
 	return c
 }

@@ -48,9 +48,13 @@ func List(a *console.Console) *cobra.Command {
 // described is the output of describe for a table.
 func described(t *oribi.Table) *schemafile.Table {
 	s, p := t.Schema(), t.Properties()
-	return &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
+	d := &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
 		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor),
 		RowFile: p.RowFile, Expires: expiresOf(p)}
+	for _, x := range t.Indexes() {
+		d.Indexes = append(d.Indexes, schemafile.Index(x))
+	}
+	return d
 }
 
 func expiresOf(p oribi.Properties) schemafile.Expires {

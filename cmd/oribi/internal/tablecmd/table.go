@@ -63,6 +63,13 @@ func CreateTable(store *oribi.Store, name string, t *schemafile.Table) error {
 	if e := t.Expires; e.Column != "" {
 		options = append(options, oribi.Expires(e.Column, e.Age))
 	}
+	for _, x := range t.Indexes {
+		if x.Unique {
+			options = append(options, oribi.Unique(x.Name, x.Columns...))
+		} else {
+			options = append(options, oribi.Index(x.Name, x.Columns...))
+		}
+	}
 	_, err = store.CreateTable(name, columns, options...)
 	return err
 }
