@@ -20,7 +20,8 @@ func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 // count is Count. It changes o.
 func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 	begin := time.Now()
-	if !o.asOf && !store.Expires(t.tab) && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 {
+	if !o.asOf && !store.Expires(t.tab) && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 &&
+		o.using == "" {
 		if err := t.store.enter(); err != nil {
 			return 0, err
 		}

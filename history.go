@@ -258,9 +258,11 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 		return v, nil, nil, err
 	}
 	req, err := sc.request(&v, new(bounds))
+	if err == nil && sc.o.orderBy != "" {
+		err = t.errorf(fmt.Errorf("index %q: %w", sc.o.orderBy, errOrder))
+	}
 	if err != nil {
 		v.Release()
-		v.unpin()
 		return v, nil, nil, err
 	}
 	req.Descending = sc.o.order == descendingOrder

@@ -56,7 +56,7 @@ type (
 	}
 
 	// RowsOption is an option of Tx.Scan, TxOf.Scan, and Diff, whose states are given: Desc,
-	// AnyOrder, Limit, and each ColumnsOption and RangeOption.
+	// AnyOrder, OrderBy, Limit, Above, Below, and each ColumnsOption, RangeOption, and IndexOption.
 	RowsOption interface {
 		ScanOption
 		rows()
@@ -74,8 +74,8 @@ type (
 		cursor()
 	}
 
-	// CountOption is an option of Table.Count: Workers, Explain, and each ReadOption and
-	// RangeOption.
+	// CountOption is an option of Table.Count: Workers, Explain, and each ReadOption, RangeOption, and
+	// IndexOption.
 	CountOption interface {
 		ScanOption
 		AggregateOption
@@ -148,6 +148,10 @@ type readOptions struct {
 	top     int          // groups of the result; 0: all
 	explain *Explanation // set when the read ends, unless nil
 	noIndex bool
+	using   string // the index to use; empty: it is chosen
+	orderBy string // the index in whose order the rows are; empty: none
+	above   any
+	below   any
 	// goroutines of a scan in any order; 0, 1: one, the caller
 	workers int
 	fit     func(*tablet.TableSchema) (columns []int, err error) // chooses the columns; if nil, columns and all do
@@ -323,7 +327,7 @@ func Top(n int) AggregateOption {
 }
 
 // BulkOption is an option of Table.UpdateWhere, DeleteWhere, DeleteRange, Truncate, and RestoreTo:
-// InPieces, PieceBytes, Confirm, NoSync, and each RangeOption. A nil option has no effect.
+// InPieces, PieceBytes, Confirm, NoSync, and each RangeOption and IndexOption. A nil option has no effect.
 type BulkOption interface{ bulk(*bulkOptions) }
 
 type bulkOptions struct {
@@ -344,4 +348,5 @@ type (
 	RowCounts       = scaninfo.RowCounts
 	PredicateCounts = scaninfo.PredicateCounts
 	ColumnCounts    = scaninfo.ColumnCounts
+	IndexChoice     = scaninfo.IndexChoice
 )

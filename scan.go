@@ -30,7 +30,9 @@ type Scan struct {
 	keys  bool   // the iterator returns the rows' keys, too
 	after []byte // encoded: the scan reads only rows with keys above it; nil for all rows
 	tx    scanTx // the transaction of which the scan is a part, or nil
-	index string // that has found the rows to look at; empty for none
+
+	by      *byIndex // that finds the rows to look at; nil for none
+	choices []scaninfo.IndexChoice
 
 	tracked interface{ stop(row int) } // the running scan of tx, or nil
 }
@@ -45,7 +47,7 @@ type scanTx interface {
 	scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error)
 }
 
-// Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step
+// Scan reads rows, in key order unless Desc, AnyOrder, or OrderBy is given. Errors come with the first step
 // or any later one: those of the options, ErrCorrupt, ErrClosed, ctx.Err().
 func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
 	sc := &Scan{t: t, ctx: ctx, rows: true}
@@ -222,7 +224,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	var r *scaninfo.Recorder
 	if sc.o.explain != nil {
 		r = newRecorder(sc.t, &sc.o, "returned", &v, &o)
-		r.ByIndex(sc.index, len(o.Only))
+		sc.explainIndex(r)
 	}
 	var it scan.Iterator = run
 	if sc.o.workers > 1 {
@@ -262,7 +264,7 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 	if v, err = sc.t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, o, err
 	}
-	if o, err = sc.request(&v, b); err == nil && sc.o.workers > 0 && sc.o.order != anyOrder {
+	if o, err = sc.request(&v, b); err == nil && sc.o.workers > 0 && (sc.o.order != anyOrder || sc.o.orderBy != "") {
 		err = sc.errorf(errWorkersOrder)
 	}
 	if err != nil {
@@ -279,12 +281,30 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 		o.Limit = cursorRows // batches grow: a loop that ends early has read little more than it got
 	}
 	sc.skipDone(&o)
-	if sc.index = ""; sc.tx == nil && !sc.expired {
-		if sc.index, err = sc.t.chooseIndex(sc.ctx, &v, &sc.o, &o); err != nil {
+	if sc.tx == nil && !sc.expired {
+		if err = sc.chooseIndex(&v, &o); err != nil {
 			v.Release()
 		}
 	}
 	return v, o, err
+}
+
+// chooseIndex chooses the index that finds the rows of the scan, if there is one.
+func (sc *Scan) chooseIndex(v *view, o *scan.Options) (err error) {
+	c := indexChooser{t: sc.t, ctx: sc.ctx, v: v, read: &sc.o, o: o}
+	sc.by, err = c.choose()
+	if sc.choices = c.choices; sc.by != nil {
+		v.also = sc.by.release
+		sc.by.lookUp(sc.ctx, o)
+	}
+	return err
+}
+
+func (sc *Scan) explainIndex(r *scaninfo.Recorder) {
+	if sc.by != nil {
+		r.ByIndex(sc.by.table.Index().Name, sc.by.keys)
+	}
+	r.Choices(sc.choices)
 }
 
 // cursorRows is the number of rows that a cursor, or a loop over single rows, reads at first.
@@ -340,7 +360,7 @@ func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 	return req, err
 }
 
-// keyRange returns the encoded bounds of the keys that From, To, and Prefix select, which may be in the
+// keyRange returns the encoded bounds of the keys that From, To, Prefix, Above, and Below select, which may be in the
 // memory of b; nil = no bound.
 func (t *Table) keyRange(b *bounds, tableSchema *tablet.TableSchema, o *readOptions) (lower, upper []byte, err error) {
 	var r scan.Options
@@ -356,6 +376,13 @@ func (t *Table) keyRange(b *bounds, tableSchema *tablet.TableSchema, o *readOpti
 			return nil, nil, err
 		}
 		r.Narrow(prefix, keyenc.PrefixEnd(prefix))
+	}
+	if o.orderBy == "" && (o.above != nil || o.below != nil) {
+		lower, upper, err := t.keysBetween(tableSchema, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.Narrow(lower, upper)
 	}
 	return r.Lower, r.Upper, nil
 }
@@ -376,7 +403,7 @@ func (sc *Scan) startParts(verb string) (*partsScan, error) {
 	var r *scaninfo.Recorder
 	if sc.o.explain != nil {
 		r = newRecorder(sc.t, &sc.o, verb, &v, &o)
-		r.ByIndex(sc.index, len(o.Only))
+		sc.explainIndex(r)
 	}
 	p, err := newPartsScan(sc.ctx, s, sc.o.workers, v, o)
 	if err != nil {

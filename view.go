@@ -18,6 +18,7 @@ type view struct {
 	tablet.View
 	pins *store.Pins // nil: nothing is pinned
 	ts   mvcc.Timestamp
+	also func()        // releases what a scan needs besides, with the history; or nil
 	get  time.Duration // when a read of one row began that is timed; else 0
 }
 
@@ -26,11 +27,15 @@ func (v *view) Release() {
 	v.unpin()
 }
 
-// unpin unpins the history alone.
+// unpin unpins the history, and releases what a scan needs besides the view.
 func (v *view) unpin() {
 	if v.pins != nil {
 		v.pins.Unpin(v.ts)
 		v.pins = nil
+	}
+	if v.also != nil {
+		v.also()
+		v.also = nil
 	}
 }
 

@@ -19,9 +19,12 @@ type Options struct {
 	Lower   []byte       // encoded key, inclusive; nil for no bound
 	Upper   []byte       // encoded key, exclusive; nil for no bound
 	Rows    RowRange     // for scans of one DiskRowSet
-	// Only has the keys of the rows that are looked at, ascending, of a scan of a table: Lower, Upper, and
-	// Filter select among them. nil means all rows. The scan may change the order.
-	Only     [][]byte
+	// Only opens the keys of the rows that are looked at, of a scan of a table: Lower, Upper, and Filter
+	// select among them. nil means all rows.
+	Only func() Keys
+	// Row reads some columns of the row with a key for a scan with Only: it appends the cells to dst, unless
+	// there is no such row. nil reads the row as of Snapshot.
+	Row      func(key []byte, columns []int, dst [][]byte) (cells [][]byte, found bool, err error)
 	Share    *RowShare     // for scans of one DiskRowSet without order, instead of Rows; may be nil
 	Snapshot mvcc.Snapshot // the changes visible to the scan
 	Keys     bool          // return encoded keys, which Merge requires
@@ -40,6 +43,13 @@ type Options struct {
 
 	// Stats counts what the scan does; nil disables it.
 	Stats *Stats
+}
+
+// Keys are keys of rows, in the order in which a scan returns them.
+type Keys interface {
+	// Next returns the next key, which is never overwritten. ok is false at the end and with an error.
+	Next() (key []byte, ok bool, err error)
+	Close()
 }
 
 // RowRange is the row IDs [From, To) of a DiskRowSet. A To of 0 means no upper bound; the zero

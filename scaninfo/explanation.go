@@ -22,7 +22,9 @@ type Explanation struct {
 	// Index is the name of the index that found the keys of Keys rows, which were read one by one and are
 	// in no other count; empty if none was used.
 	Index string
-	Keys  int
+	Keys  int64
+	// Indexes says why the read used an index, or did not, for each that it has looked at.
+	Indexes []IndexChoice
 	// Workers is the number of goroutines that read, at most.
 	Workers int
 
@@ -33,6 +35,9 @@ type Explanation struct {
 
 	verb string // the use of the rows: "returned", "counted", or "aggregated"
 }
+
+// IndexChoice says why a read used an index, or did not.
+type IndexChoice struct{ Index, Reason string }
 
 // RowSetCounts counts rowsets, the sets of rows that a table consists of. Disk is the sum of the
 // fields after it.

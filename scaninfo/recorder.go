@@ -21,6 +21,7 @@ type Recorder struct {
 	stats  *scan.Stats
 	schema *schema.Schema
 	tests  []PredicateCounts
+	keys   func() int64 // that an index has found; nil: none is used
 }
 
 // Begin begins the explanation of a scan of a table with schema s, and makes o count. verb is the
@@ -62,10 +63,17 @@ func (r *Recorder) SetWorkers(n int) {
 	}
 }
 
-// ByIndex says that an index has found the keys of the rows that are read; an empty name is none.
-func (r *Recorder) ByIndex(name string, keys int) {
-	if r != nil && name != "" {
-		r.e.Index, r.e.Keys = name, keys
+// ByIndex says that an index finds the keys of the rows that are read. keys returns how many it has found.
+func (r *Recorder) ByIndex(name string, keys func() int64) {
+	if r != nil {
+		r.e.Index, r.keys = name, keys
+	}
+}
+
+// Choices sets why indexes were used, and why not.
+func (r *Recorder) Choices(list []IndexChoice) {
+	if r != nil {
+		r.e.Indexes = list
 	}
 }
 
@@ -84,6 +92,9 @@ func (r *Recorder) Finish(returned int64) {
 		returned = s.Rows.Selected
 	}
 	e := &r.e
+	if r.keys != nil {
+		e.Keys = r.keys()
+	}
 	e.Returned, e.Complete = returned, r.Complete
 	l := &s.Layout
 	e.RowSets = RowSetCounts{Memory: l.MemRowSets, Disk: l.RowSets, Outside: l.Outside, Read: s.RowSetsRead()}

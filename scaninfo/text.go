@@ -37,7 +37,7 @@ func (e *Explanation) writeSummary(b *strings.Builder) {
 		fmt.Fprintf(b, " by %d goroutines", e.Workers)
 	}
 	if e.Index != "" {
-		fmt.Fprintf(b, ", of %s that index %q found", plural(int64(e.Keys), "key"), celltext.Printable(e.Index))
+		fmt.Fprintf(b, ", of %s that index %q found", plural(e.Keys, "key"), celltext.Printable(e.Index))
 	}
 	if e.FromCounters {
 		b.WriteString(", from counters: no row was read")
@@ -47,6 +47,13 @@ func (e *Explanation) writeSummary(b *strings.Builder) {
 	}
 	if e.Where != "" {
 		fmt.Fprintf(b, "\nwhere %s", e.Where)
+	}
+	for _, x := range e.Indexes {
+		used := "not used"
+		if x.Index == e.Index {
+			used = "used"
+		}
+		fmt.Fprintf(b, "\nindex %q, %s: %s", celltext.Printable(x.Index), used, x.Reason)
 	}
 	b.WriteString("\n")
 }

@@ -35,7 +35,7 @@ var fileFloors = map[string][]string{
 		"schemaof",
 		"backgroundwork close compact image info key metrics predicate rowsets snapshot table usage",
 		"adopt batch checkpoint readoption stats",
-		"follow keyread space verify view",
+		"follow indexoption keyread space verify view",
 		"explain get scanindex workers",
 		"appendcells getby getmany has ownrows scan trace",
 		"condition",

@@ -2,12 +2,10 @@ package tablet
 
 import (
 	"bytes"
-	"context"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/keyenc"
-	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -118,76 +116,42 @@ func (c *IndexColumns) between(prefix []byte, column *schema.Column, lower, uppe
 	return r
 }
 
-// rowKey returns the key of the row of an entry of an index that is not unique.
-func (c *IndexColumns) rowKey(entry []byte) []byte {
+// rowKey returns the key of the row of an entry of an index that is not unique; of any entry, what comes after
+// the cells. ok is false for bytes that are no entry.
+func (c *IndexColumns) rowKey(entry []byte) (key []byte, ok bool) {
 	for _, i := range c.Columns {
 		column := &c.schema.Columns[i]
 		if column.Nullable {
+			if len(entry) == 0 {
+				return nil, false
+			}
 			null := entry[0] == 0
 			if entry = entry[1:]; null {
 				continue
 			}
 		}
-		if n := column.Type.Width(); n > 0 {
-			entry = entry[n:]
-			continue
+		n := column.Type.Width()
+		if n == 0 {
+			n = terminated(entry)
 		}
-		for end := 0; ; end++ { // 00 is in a string as 00 01
-			end += bytes.IndexByte(entry[end:], 0)
-			if entry[end+1] == 0 {
-				entry = entry[end+2:]
-				break
-			}
-			end++
+		if n < 0 || n > len(entry) {
+			return nil, false
 		}
+		entry = entry[n:]
 	}
-	return entry
+	return entry, true
 }
 
-// KeysBy returns the keys of all rows for which a filter is true, and perhaps of others, by an index whose
-// entries the view entries sees, in ascending order. ok is false if the filter does not bound the index, or if
-// they would be more than limit. Errors: ctx.Err(); errors of reading files.
-func (c *IndexColumns) KeysBy(ctx context.Context, f *batch.Filter, entries *View, limit int) (keys [][]byte, ok bool, err error) {
-	ranges, ok := c.ranges(f)
-	if !ok {
-		return nil, false, nil
-	}
-	columns := []int{}
-	if c.Table.Index().Unique {
-		columns = append(columns, entries.Schema.Index(RowColumn))
-	}
-	for _, r := range ranges {
-		it, err := entries.Ref().Scan(scan.Options{Columns: columns, Filter: entries.Alive(batch.Filter{}),
-			Lower: r.lower, Upper: r.upper, Keys: true, Limit: int64(limit - len(keys) + 1)}, false)
-		if err != nil {
-			return nil, false, err
+// terminated returns the length of a byte string in a key that is followed by others, below 0 if it has no
+// end: 00 is in it as 00 01, and 00 00 is its end.
+func terminated(key []byte) int {
+	for at := 0; ; at += 2 {
+		i := bytes.IndexByte(key[at:], 0)
+		if at += i; i < 0 || at+1 >= len(key) {
+			return -1
 		}
-		keys, err = c.appendKeys(ctx, keys, it, limit)
-		if err != nil || len(keys) > limit {
-			return nil, false, err
+		if key[at+1] == 0 {
+			return at + 2
 		}
 	}
-	slices.SortFunc(keys, bytes.Compare)
-	return slices.CompactFunc(keys, bytes.Equal), true, nil
-}
-
-// appendKeys appends the keys of the rows of entries, more than limit at most by those of a batch.
-func (c *IndexColumns) appendKeys(ctx context.Context, keys [][]byte, it scan.Iterator, limit int) ([][]byte, error) {
-	defer it.Close()
-	for len(keys) <= limit && it.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		b := it.Batch()
-		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			var key []byte
-			if len(b.Columns) > 0 {
-				key = b.Columns[0].Cell(i)
-			} else {
-				key = c.rowKey(it.Keys()[i])
-			}
-			keys = append(keys, bytes.Clone(key))
-		}
-	}
-	return keys, it.Close()
 }

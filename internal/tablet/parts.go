@@ -28,7 +28,7 @@ func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
 	if o.Only != nil {
-		return []scan.Opener{func() (scan.Iterator, error) { return newKeyScan(r, &v, false, o.Only), nil }}, nil
+		return []scan.Opener{func() (scan.Iterator, error) { return newKeyScan(r, &v, &o, false), nil }}, nil
 	}
 	if o.Stats != nil {
 		o.Stats.Layout = st.union().Layout(o.Lower, o.Upper)

@@ -213,7 +213,7 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
 	if o.Only != nil {
-		return newKeyScan(r, &v, true, o.Only), nil
+		return newKeyScan(r, &v, &o, true), nil
 	}
 	if o.Stats != nil {
 		o.Stats.Layout = st.union().Layout(o.Lower, o.Upper)
