@@ -526,7 +526,7 @@ func (b *Batch) add(op Op, p *tableOps) {
 		p.buf = p.schema.RowFormat.AppendRow(p.buf, p.cells)
 		o.Set, o.Lacks = p.setBitmap(op), p.lacks
 	}
-	o.Operands = b.operandsOf(p)
+	o.Operands = b.store.operands(p.operands)
 	o.Body = p.buf[start:len(p.buf):len(p.buf)]
 	if n := len(o.Body) + int(o.Operands.Bytes()); n > maxRowBytes {
 		b.fail(t, "", errRowTooLong(n))
@@ -600,20 +600,26 @@ func (b *Batch) operand(op Op, p *tableOps, i int, o bind.Operand) error {
 	c := &p.schema.Schema.Columns[i]
 	switch {
 	case i < p.schema.Schema.Keys:
-		return fmt.Errorf("%v in a key column, which takes values only", o)
+		return fmt.Errorf("%v in a key column, which takes values only", o.Kind)
 	case op == OpInsert || op == OpInsertIgnore:
-		return fmt.Errorf("%v in an insert, which takes values only: use an upsert", o)
+		return fmt.Errorf("%v in an insert, which takes values only: use an upsert", o.Kind)
 	case op == OpDelete || op == OpDeleteIgnore:
 		return errDeletesByKey
 	}
-	bound, err := o.Of(c)
-	if err == nil && c.Type.Variable() && len(bound.Cell) > b.store.opts.CellLimit {
-		err = fault.CellTooLong(len(bound.Cell), b.store.opts.CellLimit)
-	}
+	bound, err := b.store.operandFor(c, o)
 	if err == nil {
 		p.operands = append(p.operands, bound)
 	}
 	return err
+}
+
+// operandFor returns an operand for a column that is not in the key.
+func (s *Store) operandFor(c *schema.Column, o bind.Operand) (operand.Operand, error) {
+	bound, err := o.Of(c)
+	if err == nil && c.Type.Variable() && len(bound.Cell) > s.opts.CellLimit {
+		err = fault.CellTooLong(len(bound.Cell), s.opts.CellLimit)
+	}
+	return bound, err
 }
 
 // operates reports whether the row that is being made has an operand for a column.
@@ -621,13 +627,12 @@ func (p *tableOps) operates(c *schema.Column) bool {
 	return slices.ContainsFunc(p.operands, func(o operand.Operand) bool { return o.Column == c.ID })
 }
 
-// operandsOf returns the operands of the row that is being made.
-func (b *Batch) operandsOf(p *tableOps) *tablet.Operands {
-	if len(p.operands) == 0 {
+// operands returns the operands of an operation, nil if there are none. It copies the list.
+func (s *Store) operands(list []operand.Operand) *tablet.Operands {
+	if len(list) == 0 {
 		return nil
 	}
-	return &tablet.Operands{List: slices.Clone(p.operands), CellLimit: b.store.opts.CellLimit,
-		BatchLimit: b.store.core.Options.BatchLimit()}
+	return &tablet.Operands{List: slices.Clone(list), CellLimit: s.opts.CellLimit, BatchLimit: s.core.Options.BatchLimit()}
 }
 
 var errDeletesByKey = errors.New("a delete takes the key columns only")

@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/operand"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -76,8 +77,8 @@ type BulkResult struct {
 const defaultPieceBytes = 4 << 20
 
 // UpdateWhere sets the columns of set in every row that From, To, Prefix, and Where select. Without
-// these options, it changes all rows. set contains Go values as in Row, nil for NULL, and no key
-// column.
+// these options, it changes all rows. set contains Go values as in Row, nil for NULL, or operands such as
+// Add, and no key column.
 //
 // The update is one write batch: all rows change at one timestamp, or none. It takes memory for
 // each row. If it is larger than a write batch may be, UpdateWhere changes nothing and returns
@@ -88,8 +89,8 @@ const defaultPieceBytes = 4 << 20
 // predicates are no longer true. It may miss a row for which they become true during the call.
 // Earlier states stay readable as far as the table's history goes.
 //
-// A call that fails with InPieces has changed BulkResult.Rows rows. It may be repeated, since it
-// sets the same values again, or resumed at BulkResult.Next.
+// A call that fails with InPieces has changed BulkResult.Rows rows. It may be resumed at
+// BulkResult.Next or, without operands, repeated, since it sets the same values again.
 //
 // Errors: ErrNoColumn and ErrSchema for a column or predicate that does not fit the table;
 // ErrBatchTooLarge; ErrConflict with Confirm; the errors of Batch.Commit and Table.Scan.
@@ -254,8 +255,7 @@ func (c *rowsChange) check() error {
 	if c.op != OpUpdateIgnore {
 		return nil
 	}
-	_, err := c.updateList(c.t.tab.Schema().Schema)
-	return err
+	return c.update(c.t.tab.Schema().Schema, new(tablet.Op))
 }
 
 // collect fills the write batch with operations on the rows after c.done. more reports whether rows
@@ -277,7 +277,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 		op.Check = &tablet.Condition{Filter: filter}
 	}
 	if c.op == OpUpdateIgnore {
-		if op.Body, err = c.updateList(c.p.schema.Schema); err != nil {
+		if err = c.update(c.p.schema.Schema, &op); err != nil {
 			return false, err
 		}
 	}
@@ -297,7 +297,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	for !more && sc.next(it) {
 		rows, keys := it.Batch(), it.Keys()
 		for i := rows.Selection.Next(0); i >= 0; i = rows.Selection.Next(i + 1) {
-			size := int64(len(keys[i]) + len(op.Body) + opOverhead)
+			size := int64(len(keys[i])+len(op.Body)+opOverhead) + op.Operands.Bytes()
 			if more = c.b.bytes+size > limit && c.b.n > 0; more {
 				break
 			}
@@ -332,9 +332,10 @@ func (c *rowsChange) add(op tablet.Op, key []byte, size int64) {
 	}
 }
 
-// updateList returns the change of one row, which is the same for all.
-func (c *rowsChange) updateList(s *schema.Schema) (change.List, error) {
+// update sets the change of one row, which is the same for all, in op.
+func (c *rowsChange) update(s *schema.Schema, op *tablet.Op) error {
 	list := change.AppendUpdateHeader(nil, change.Update)
+	var operands []operand.Operand
 	found := 0
 	for i := range s.Columns {
 		column := &s.Columns[i]
@@ -343,30 +344,43 @@ func (c *rowsChange) updateList(s *schema.Schema) (change.List, error) {
 			continue
 		}
 		found++
-		cell, err := bind.Append(nil, column, v)
+		var cell []byte
+		var bound operand.Operand
+		var err error
+		o, computed := operandOf(v)
+		if computed {
+			bound, err = c.t.store.operandFor(column, o)
+		} else {
+			cell, err = bind.Append(nil, column, v)
+		}
 		switch {
 		case err != nil:
 		case i < s.Keys:
 			err = errors.New("the column is in the key, which an update cannot change")
 		case column.Immutable:
 			err = tablet.ErrImmutable
+		case computed:
+			operands = append(operands, bound)
 		case cell == nil && !column.Nullable:
 			err = bind.ErrNull
 		case len(cell) > c.t.store.opts.CellLimit:
 			err = fault.CellTooLong(len(cell), c.t.store.opts.CellLimit)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("column %q: %w: %w", column.Name, err, fault.ErrSchema)
+			return fmt.Errorf("column %q: %w: %w", column.Name, err, fault.ErrSchema)
 		}
-		list = change.AppendColumn(list, column.ID, cell)
+		if !computed {
+			list = change.AppendColumn(list, column.ID, cell)
+		}
 	}
 	if unknown := bind.UnknownColumn(s, c.set); unknown != nil {
-		return nil, unknown
+		return unknown
 	}
 	if found == 0 {
-		return nil, fmt.Errorf("no column to set: %w", fault.ErrSchema)
+		return fmt.Errorf("no column to set: %w", fault.ErrSchema)
 	}
-	return list, nil
+	op.Body, op.Operands = list, c.t.store.operands(operands)
+	return nil
 }
 
 // commit commits the changes that collect has found. If it has found no row at all, commit commits

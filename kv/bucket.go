@@ -114,18 +114,28 @@ func (b *Bucket) write(
 	for _, o := range opts {
 		commit = append(commit, o)
 	}
-	batch, _ := b.db.batches.Get().(*oribi.Batch)
-	if batch == nil {
-		batch = b.db.store.NewBatch()
-	}
+	batch := b.db.batch()
 	batch.Cells(op, b.t, cells, set)
 	size := batch.Bytes()
 	ts, err := batch.Commit(ctx, commit...)
 	if size <= keptBytes {
-		batch.Reset()
-		b.db.batches.Put(batch)
+		b.db.keep(batch)
 	}
 	return ts, err
+}
+
+// batch returns an empty write batch.
+func (db *DB) batch() *oribi.Batch {
+	if batch, ok := db.batches.Get().(*oribi.Batch); ok {
+		return batch
+	}
+	return db.store.NewBatch()
+}
+
+// keep keeps a batch for the next write.
+func (db *DB) keep(batch *oribi.Batch) {
+	batch.Reset()
+	db.batches.Put(batch)
 }
 
 // Scan reads keys and their values, in the order of keys unless oribi.Desc or AnyOrder is given. It

@@ -44,6 +44,7 @@
 //	–                                 PrefetchValues = false    Keys
 //	–                                 db.NewWriteBatch          DB.NewBatch
 //	–                                 db.NewStreamWriter        Bucket.Load
+//	–                                 GetMergeOperator          Bucket.Add, Batch.Add, TxBucket.Add, for counters
 //	–                                 Entry.WithTTL             PutTTL, PutExpires, Touch
 //	–                                 item.ExpiresAt            ExpiresAt
 //	–                                 AllVersions               Bucket.History

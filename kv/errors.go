@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/operand"
 )
 
 // Errors that a caller can act on, besides the errors of package oribi. Test for them with
@@ -18,6 +19,8 @@ var (
 	ErrConflict       = oribi.ErrConflict // what a transaction has read was changed
 	ErrTxEnded        = oribi.ErrTxEnded  // the transaction was committed or rolled back
 
+	// ErrNotCounter is returned by Add for a value that is not a counter.
+	ErrNotCounter = operand.ErrNotCounter
 	// ErrNotBucket is returned for the name of a table that has other columns than a bucket.
 	ErrNotBucket = errors.New("not a bucket")
 	// ErrTxNotWritable is returned by writes in a transaction that only reads.

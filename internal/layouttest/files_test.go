@@ -236,6 +236,7 @@ var fileFloors = map[string][]string{
 		"groups parallel",
 	},
 	"cmd/oribi/internal/apply": {
+		"operand",
 		"decode lines",
 		"apply",
 	},

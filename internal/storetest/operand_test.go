@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -392,8 +393,8 @@ func TestBadOperandsChangeNothing(t *testing.T) {
 		{oribi.OpUpdate, "a", oribi.SetIfNull(nil), `column "a": SetIfNull(NULL): an operand that is NULL`, oribi.ErrRow},
 		{oribi.OpUpdate, "a", oribi.Operand{}, `column "a": an operand that is empty: use Add, Min`, oribi.ErrRow},
 		{oribi.OpUpdate, "b", oribi.Append("0123456789X"), `column "b": 11 bytes, limit 10`, oribi.ErrRow},
-		{oribi.OpUpdate, "k", oribi.Add(1), `column "k": Add(1) in a key column, which takes values only`, oribi.ErrRow},
-		{oribi.OpInsert, "a", oribi.Add(1), `column "a": Add(1) in an insert, which takes values only: use an upsert`, oribi.ErrRow},
+		{oribi.OpUpdate, "k", oribi.Add(1), `column "k": Add in a key column, which takes values only`, oribi.ErrRow},
+		{oribi.OpInsert, "a", oribi.Add(1), `column "a": Add in an insert, which takes values only: use an upsert`, oribi.ErrRow},
 		{oribi.OpDelete, "a", oribi.Add(1), `column "a": a delete takes the key columns only`, oribi.ErrRow},
 		{oribi.OpUpdate, "x", oribi.Add(1), `column "x": no such column`, oribi.ErrRow},
 	} {
@@ -409,4 +410,132 @@ func TestBadOperandsChangeNothing(t *testing.T) {
 	}
 	_, err := table.Get(ctx, oribi.Key{oribi.Add(1)})
 	must.Contain(t, err.Error(), "Operand does not fit type int64")
+}
+
+// A transaction that writes operands reads nothing, until it reads the row.
+func TestOperandsInTransactions(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/x", &oribi.Options{FS: vfs.NewMem()}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "x", "k*:int64 n:int8? s:string?")
+	write := func(op oribi.Op, row oribi.Row) {
+		t.Helper()
+		b := store.NewBatch()
+		b.Row(op, table, row)
+		must.Get(b.Commit(ctx))(t)
+	}
+	n := func(row oribi.Row, err error) any { must.Do(t, err); return row["n"] }
+	begin := func() *oribi.Tx { t.Helper(); return must.Get(store.Begin(ctx))(t) }
+	write(oribi.OpInsert, oribi.Row{"k": 1, "n": 10})
+
+	tx := begin()
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "n": oribi.Add(1)}))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 1, "n": oribi.Add(2)}))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 2, "n": oribi.Add(5)}))
+	write(oribi.OpUpdate, oribi.Row{"k": 1, "n": 50})
+	must.Get(tx.Commit())(t)
+	must.Equal(t, n(table.Get(ctx, 1)), any(int8(53)), "another writer came in between")
+	must.Equal(t, n(table.Get(ctx, 2)), any(int8(5)))
+
+	tx = begin()
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "n": oribi.Add(1), "s": oribi.Append("a")}))
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "s": oribi.Append("b"), "n": oribi.Min(20)}))
+	must.Equal(t, must.Get(tx.Get(table, 1))(t), oribi.Row{"k": int64(1), "n": int8(20), "s": "ab"})
+	write(oribi.OpUpdate, oribi.Row{"k": 1, "n": oribi.Add(1)})
+	must.Fail(t, must.Err(tx.Commit()), oribi.ErrConflict, "the row was read")
+
+	tx = begin()
+	must.Fail(t, tx.Update(table, oribi.Row{"k": 9, "n": oribi.Add(1)}), oribi.ErrNotFound)
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "n": oribi.Add(1)}))
+	write(oribi.OpInsert, oribi.Row{"k": 9})
+	must.Fail(t, must.Err(tx.Commit()), oribi.ErrConflict, "a row was missed that exists now")
+
+	tx = begin()
+	must.Do(t, tx.Update(table, oribi.Row{"k": 9, "n": oribi.Add(1)}))
+	write(oribi.OpDelete, oribi.Row{"k": 9})
+	must.Fail(t, must.Err(tx.Commit()), oribi.ErrConflict, "the row is gone")
+
+	tx = begin()
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "n": oribi.Add(70)}))
+	write(oribi.OpUpdate, oribi.Row{"k": 1, "n": 100})
+	err := must.Err(tx.Commit())
+	must.Fail(t, err, oribi.ErrOverflow)
+	must.Contain(t, err.Error(), `key 1: column "n": 100 + 70`)
+
+	// Sums of one row are one operation, also after a rollback to a savepoint.
+	tx = begin()
+	write(oribi.OpUpdate, oribi.Row{"k": 1, "n": 0})
+	for range 3 {
+		must.Do(t, tx.Upsert(table, oribi.Row{"k": 1, "n": oribi.Add(5)}))
+	}
+	sp := must.Get(tx.Savepoint())(t)
+	for range 20 {
+		must.Do(t, tx.Upsert(table, oribi.Row{"k": 1, "n": oribi.Add(5)}))
+	}
+	must.Do(t, tx.RollbackTo(sp))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 1, "n": oribi.Add(-4)}))
+	must.Get(tx.Commit())(t)
+	must.Equal(t, n(table.Get(ctx, 1)), any(int8(11)))
+
+	// The write batch sees its own operations, conditions those before them.
+	b := store.NewBatch()
+	b.Update(table, oribi.Row{"k": 1, "n": oribi.Add(1)})
+	must.Equal(t, n(b.Get(ctx, table, 1)), any(int8(12)))
+	b.If(table, oribi.Row{"k": 1}, oribi.Eq("n", 12))
+	b.UpdateIf(table, oribi.Row{"k": 1, "n": oribi.Add(1)}, oribi.Lt("n", 13))
+	b.UpdateIf(table, oribi.Row{"k": 1, "n": oribi.Add(1)}, oribi.Lt("n", 13))
+	must.Get(b.CommitPartial(ctx))(t)
+	must.Equal(t, len(b.Refused()), 1)
+	must.Equal(t, n(table.Get(ctx, 1)), any(int8(13)))
+}
+
+// UpdateWhere computes the new value of each row, and changes none if one does not fit.
+func TestUpdateWhereWithOperands(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/w", &oribi.Options{FS: vfs.NewMem()}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "w", "k*:int64 n:int8? s:string?")
+	b := store.NewBatch()
+	for k := range 100 {
+		b.Insert(table, oribi.Row{"k": k, "n": k})
+	}
+	must.Get(b.Commit(ctx))(t)
+	must.Do(t, table.Flush(ctx))
+	sum := func() (sum int) {
+		for row := range must.All(t, table.Scan(ctx).Rows()) {
+			sum += int(row["n"].(int8))
+		}
+		return sum
+	}
+	must.Equal(t, sum(), 4950)
+	res := must.Get(table.UpdateWhere(ctx, oribi.Row{"n": oribi.Add(10), "s": "x"}, oribi.Where(oribi.Lt("n", 50)),
+		oribi.PieceBytes(1000)))(t)
+	must.Equal(t, res.Rows, 50)
+	must.Equal(t, sum(), 4950+500)
+	err := must.Err(table.UpdateWhere(ctx, oribi.Row{"n": oribi.Add(30), "s": oribi.Append("y")}))
+	must.Fail(t, err, oribi.ErrOverflow)
+	must.Contain(t, err.Error(), `column "n": 98 + 30`)
+	must.Equal(t, sum(), 4950+500)
+	must.Equal(t, must.Get(table.UpdateWhere(ctx, oribi.Row{"n": oribi.Max(20)}))(t).Rows, 10)
+	must.Fail(t, must.Err(table.UpdateWhere(ctx, oribi.Row{"s": oribi.Add(1)})), oribi.ErrSchema)
+	must.Fail(t, must.Err(table.UpdateWhere(ctx, oribi.Row{"k": oribi.Add(1)})), oribi.ErrSchema)
+}
+
+// Operands find columns by their IDs if the table is altered before the commit.
+func TestOperandsAfterAlter(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/a", &oribi.Options{FS: vfs.NewMem()}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "a", "k*:int64 n:int64 gone:int64?")
+	b := store.NewBatch()
+	b.Upsert(table, oribi.Row{"k": 1, "n": oribi.Add(5), "gone": oribi.Add(1)})
+	b.Upsert(table, oribi.Row{"k": 1, "n": oribi.Add(6)})
+	b.Update(table, oribi.Row{"k": 1, "gone": oribi.Add(6)})
+	b.UpdateIgnore(table, oribi.Row{"k": 1, "n": 100, "gone": oribi.Add(6)})
+	must.Do(t, table.Alter(ctx, oribi.RenameColumn("n", "m"), oribi.DropColumn("gone"),
+		oribi.AddColumn(schema.Column{Name: "n", Type: schema.String, Nullable: true})))
+	must.Equal(t, must.Get(b.Get(ctx, table, 1))(t), oribi.Row{"k": int64(1), "m": int64(100), "n": nil})
+	must.Get(b.Commit(ctx))(t)
+	must.Equal(t, b.Results(), []oribi.Result{{Row: 0, Column: "m", Value: int64(5)}, {Row: 1, Column: "m", Value: int64(11)}})
+	must.Equal(t, must.Get(table.Get(ctx, 1))(t), oribi.Row{"k": int64(1), "m": int64(100), "n": nil})
 }

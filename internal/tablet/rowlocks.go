@@ -1,6 +1,7 @@
 package tablet
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 )
@@ -107,11 +108,17 @@ func (l *rowLocks) wait(w *waitingBatch) {
 // unlock unlocks stripes, which may be given more than once.
 func (l *rowLocks) unlock(held []uint16) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, s := range held {
 		l.held[s/64] &^= 1 << (s % 64)
 	}
+	contended := len(l.waiting) > 0
 	l.grant()
+	l.mu.Unlock()
+	if contended {
+		// The batch that has the stripes now runs at once. Otherwise it may wait until this goroutine
+		// has finished its batch and begun to wait for the stripes itself: one processor for all.
+		runtime.Gosched()
+	}
 }
 
 // unlockAll unlocks all stripes.

@@ -107,7 +107,7 @@ func (r *runner) line(n line) error {
 	}
 	r.batch.Reset()
 	err := r.decoder.Decode(n.text, func(op *Operation) error {
-		r.batch.Cells(op.Kind, op.Target.Table, op.Cells, op.Set)
+		op.Add(r.batch)
 		return RowCause(r.batch.Err())
 	})
 	if err != nil {

@@ -20,12 +20,14 @@ type Target struct {
 }
 
 // Operation is one operation of a line: cells in schema order, nil for NULL; Set reports which of
-// them were given. It is valid until the next operation.
+// them were given. Operands has the operands that were given instead, nil if there are none. It is valid
+// until the next operation.
 type Operation struct {
-	Kind   oribi.Op
-	Target *Target
-	Cells  [][]byte
-	Set    []bool
+	Kind     oribi.Op
+	Target   *Target
+	Cells    [][]byte
+	Set      []bool
+	Operands []*oribi.Operand
 }
 
 // Decoder parses lines into operations. It checks their form and the types of their values. The
@@ -232,6 +234,13 @@ func (d *Decoder) cell(op *Operation, i int, value []byte) (err error) {
 	switch {
 	case deletes(op.Kind) && i >= op.Target.Schema.Keys:
 		return errors.New("is not in the key")
+	case value[0] == '{':
+		if op.Operands == nil {
+			op.Operands = make([]*oribi.Operand, len(op.Cells))
+		}
+		op.Operands[i] = new(oribi.Operand)
+		d.bytes, *op.Operands[i], err = appendOperand(d.bytes, c, value)
+		return err
 	case !jsonin.IsNull(value):
 		from := len(d.bytes)
 		d.bytes, err = cell.FromJSON(d.bytes, c, value)
@@ -241,4 +250,22 @@ func (d *Decoder) cell(op *Operation, i int, value []byte) (err error) {
 		return errors.New("NULL in a NOT NULL column")
 	}
 	return nil
+}
+
+// Add adds the operation to a write batch.
+func (op *Operation) Add(b *oribi.Batch) {
+	if op.Operands == nil {
+		b.Cells(op.Kind, op.Target.Table, op.Cells, op.Set)
+		return
+	}
+	row := oribi.Row{}
+	for i := range op.Cells {
+		switch name := op.Target.Schema.Columns[i].Name; {
+		case op.Operands[i] != nil:
+			row[name] = *op.Operands[i]
+		case op.Set[i]:
+			row[name] = oribi.Cell(op.Cells[i])
+		}
+	}
+	b.Row(op.Kind, op.Target.Table, row)
 }

@@ -76,6 +76,14 @@ upsert_ignore, update_ignore, and delete_ignore skip rows that those would
 refuse. Deletes have a key, all others a row. If a row does not name a column,
 an insert uses the column's default, or NULL; an update, and an upsert of an
 existing row, leave the column unchanged.
+
+Updates and upserts compute a column's new value from an operand:
+
+  {"ops":[{"op":"upsert","table":"hits","row":{"page":"/","n":{"$add":1}}}]}
+
+Operands are $add, $min, $max, $set_if_null, and $append (of strings). If the
+column is NULL, or neither the row nor a default of the column exists, the new
+value is that of the operand.
 `},
 	{"expr", "EXPR, the condition of --where", `An EXPR is one or more tests with and, or, not, and parentheses:
 

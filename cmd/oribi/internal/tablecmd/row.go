@@ -41,15 +41,15 @@ func changeRow(a *console.Console, cmd *cobra.Command, args []string, kind oribi
 			if auto >= 0 && kind == oribi.OpUpsert {
 				parse = oribi.OpInsert // which need not have the key that the row will get
 			}
-			cells, set, err := readRow(t, parse, args[2])
-			if err == nil && parse != kind && !set[auto] {
-				kind = oribi.OpInsert
-			}
+			op, err := readRow(t, parse, args[2])
 			if err != nil {
 				return exit.Usage(err)
 			}
+			if parse == kind || op.Set[auto] {
+				op.Kind = kind
+			}
 			b := store.NewBatch()
-			b.Cells(kind, t, cells, set)
+			op.Add(b)
 			ts, err := b.Commit(cmd.Context())
 			switch {
 			case errors.Is(err, oribi.ErrNotFound):
@@ -64,20 +64,21 @@ func changeRow(a *console.Console, cmd *cobra.Command, args []string, kind oribi
 }
 
 // readRow parses a row or, for a delete, its key.
-func readRow(t *oribi.Table, kind oribi.Op, text string) (cells [][]byte, set []bool, err error) {
+func readRow(t *oribi.Table, kind oribi.Op, text string) (apply.Operation, error) {
 	s := t.Schema()
+	target := &apply.Target{Table: t, Schema: s}
 	if kind != oribi.OpDelete {
 		var d apply.Decoder
-		op, err := d.Row(kind, &apply.Target{Table: t, Schema: s}, []byte(text))
-		return op.Cells, op.Set, err
+		return d.Row(kind, target, []byte(text))
 	}
+	op := apply.Operation{Kind: kind, Target: target, Cells: make([][]byte, len(s.Columns)),
+		Set: make([]bool, len(s.Columns))}
 	key, err := cell.Key(s, text, false)
 	if err != nil {
-		return nil, nil, fmt.Errorf("key: %w", err)
+		return op, fmt.Errorf("key: %w", err)
 	}
-	cells, set = make([][]byte, len(s.Columns)), make([]bool, len(s.Columns))
 	for i := range key {
-		cells[i], set[i] = key[i], true
+		op.Cells[i], op.Set[i] = key[i], true
 	}
-	return cells, set, nil
+	return op, nil
 }
