@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/bind"
@@ -114,19 +115,37 @@ func draftOf(row *meta.Table, changes []Alteration) (d draft, err error) {
 	return d, err
 }
 
-// AddColumn adds a column after the last one. Existing rows have its default, or NULL. c.ID is
-// ignored: the table assigns one.
-func AddColumn(c schema.Column) Alteration {
+// AddColumn adds a column after the last one. Existing rows have its default, or NULL. The default is a Go
+// value as in Row, if one is given, or the cell c.Default. c.ID is ignored: the table assigns one.
+//
+//	err := t.Alter(ctx, oribi.AddColumn(schema.Column{Name: "visits", Type: schema.Int64}, 0))
+func AddColumn(c schema.Column, value ...any) Alteration {
+	value = slices.Clone(value)
 	return func(d *draft) error {
+		c := c
 		c.Default = bytes.Clone(c.Default)
-		if err := d.schema.Add(c); err != nil {
-			return err
-		}
-		if err := checkDefault(&c); err != nil {
+		if err := setDefault(&c, value); err != nil {
 			return fmt.Errorf("column %q: %w", c.Name, err)
 		}
-		return nil
+		return d.schema.Add(c)
 	}
+}
+
+// setDefault sets the default of a new column to a value, if there is one, and checks it.
+func setDefault(c *schema.Column, value []any) error {
+	switch {
+	case len(value) > 1 || len(value) == 1 && c.Default != nil:
+		return fmt.Errorf("more than one default: %w", fault.ErrSchema)
+	case !c.Type.Valid() || c.Type == schema.Array && !c.Element.Scalar() || len(value) == 0 && c.Default == nil:
+		return nil // the column is checked when it is added
+	case len(value) == 1:
+		cell, err := bind.Append(nil, c, value[0])
+		if err != nil {
+			return fmt.Errorf("default: %w: %w", err, fault.ErrSchema)
+		}
+		c.Default = bytes.Clone(cell)
+	}
+	return checkDefault(c)
 }
 
 // DropColumn removes a column that is not in the key, with all its values, also in earlier

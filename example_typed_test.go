@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/mvcc"
@@ -153,6 +154,50 @@ func ExamplePatchIn() {
 	// Output:
 	// <nil>
 	// a.txt 10 ada <nil>
+}
+
+// Tags say what a Go type leaves open. After the program has got a new field, Evolve adds its column to
+// the table, with NULL or the default in the rows that are there.
+func ExampleEvolve() {
+	type order struct {
+		ID    int64         `oribi:",auto"`
+		Price oribi.Decimal `oribi:"price,decimal(18,2)"`
+		Due   time.Time     `oribi:"due,date,index"`
+	}
+	type orderNow struct {
+		ID    int64         `oribi:",auto"`
+		Price oribi.Decimal `oribi:"price,decimal(18,2)"`
+		Due   time.Time     `oribi:"due,date,index"`
+		State string        `oribi:"state,varchar(10),default=open,index"`
+		Note  *string       `oribi:"note"`
+	}
+	ctx := context.Background()
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	orders, err := oribi.OpenTable[order](store, "orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	price := oribi.NewDecimal(1990, 2)
+	_, err = orders.Insert(ctx, order{Price: price, Due: time.Date(2026, 12, 24, 18, 30, 0, 0, time.UTC)})
+	fmt.Println(err)
+
+	_, err = oribi.OpenTable[orderNow](store, "orders")
+	fmt.Println(errors.Is(err, oribi.ErrSchema))
+	now, err := oribi.OpenTable[orderNow](store, "orders", oribi.Evolve())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for o, err := range now.Scan(ctx, oribi.Where(oribi.Eq("state", "open"))) {
+		fmt.Println(o.ID, o.Price, o.Due.Format(time.DateOnly), o.State, o.Note, err)
+	}
+	// Output:
+	// <nil>
+	// true
+	// 1 19.90 2026-12-24 open <nil> <nil>
 }
 
 // Insert, Update, and Delete each commit one or several rows. Put inserts or updates.

@@ -2,7 +2,6 @@ package oribi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -22,13 +21,30 @@ import (
 //
 // Exported fields are columns, named by their tags:
 //
-//	Host string `oribi:"host,key"` // column host, which SchemaOf puts into the key
+//	Host string `oribi:"host,key"` // column host, in the key
 //	Size int64  `oribi:"size"`     // column size
 //	Note string                    // column note: without a tag, the field's name in lower case
-//	Text string `oribi:"text,dense"` // column text; SchemaOf sets its compression: lz4hc or dense
-//	Mail string `oribi:"mail,unique"`         // column mail; OpenTable gives it the unique index by_mail
-//	City string `oribi:"city,index=by_place"` // column city; it is in the index by_place, with other fields that say so
 //	Memo string `oribi:"-"`        // no column
+//
+// Options follow the name, of which SchemaOf and OpenTable make new tables:
+//
+//	key                   the column is in the key; these fields come first
+//	auto                  the auto-incrementing column, an int64 in the key; its name is left out: `oribi:",auto"`
+//	decimal(18,2)         the type of the column, or of the elements of an array: any type but array(…),
+//	varchar(10), date     as schema.Column.TypeName spells it; a Decimal needs it
+//	default=VALUE         the value in rows that do not set the column; with a comma in it, in single quotes: '1,5'
+//	immutable             updates do not change the column
+//	unique                OpenTable creates the unique index by_ and the column's name
+//	index, index=NAME     OpenTable creates an index, by_ and the column's name if it has no NAME; an index has
+//	                      all columns that name it, in the order of the fields
+//	expires, expires=24h  OpenTable makes rows expire at the time in the column, or so long after it (see Expires)
+//	enc=NAME              the encoding: plain, prefix, rle, dict, or bitshuffle
+//	lz4hc, dense          the compression
+//
+// A default is text: a number, true, a date such as 2006-01-02, a time as in RFC 3339, 0x and hexadecimal
+// digits for binary, JSON for an array. A struct sets the columns of all its fields, also to zero, so a
+// default is for other rows: those of structs without the field, those of a Row, and those that were written before
+// Evolve added the column.
 //
 // The fields of an embedded struct are fields of the row. These are errors: an embedded pointer, a
 // malformed tag, a tag on a field that is not exported, and two fields for one column.
@@ -41,7 +57,7 @@ import (
 //	string, varchar     string, []byte
 //	binary              []byte, string; [n]byte if all values have n bytes
 //	bool                bool
-//	timestamp, date     time.Time, read in UTC
+//	timestamp, date     time.Time, rounded down to microseconds or to its day, and read in UTC; see ExactTime
 //	decimal             Decimal
 //	int128              Int128
 //	array               a slice of these; of pointers if elements may be NULL; or []any with values as in Row
@@ -62,8 +78,35 @@ type TableOf[T any] struct {
 	Table *Table
 	rows  *bind.RowType
 	ids   []schema.ColumnID // of the columns of the fields
+	exact bool              // times with nanoseconds are refused
 	bound atomic.Pointer[bind.Binding]
 }
+
+// OpenOption is an option of OpenTable: each TableOption, Evolve, and ExactTime. A nil option has no effect.
+type OpenOption interface{ open(*openOptions) }
+
+// TypedOption is an option of Typed and of OpenTable: ExactTime. A nil option has no effect.
+type TypedOption interface {
+	OpenOption
+	typed()
+}
+
+type openOptions struct {
+	table         []TableOption
+	evolve, exact bool
+}
+
+func (o TableOption) open(p *openOptions) { p.table = append(p.table, o) }
+
+// ExactTime makes the TableOf refuse rows with a time that a timestamp cannot represent, since it has
+// nanoseconds: the error is ErrRow. Without it, times are rounded down to microseconds. That is also so for
+// times that are no fields of such rows: in keys, predicates, and rows that are a Row.
+func ExactTime() TypedOption { return exactTime{} }
+
+type exactTime struct{}
+
+func (exactTime) open(o *openOptions) { o.exact = true }
+func (exactTime) typed()              {}
 
 // Typed returns t with rows of type T. T must have a field for every key column and for every
 // column that is neither nullable nor has a default. An auto-incrementing column needs no field for
@@ -71,8 +114,18 @@ type TableOf[T any] struct {
 // other operations.
 //
 // Errors: ErrSchema, naming the field or the column.
-func Typed[T any](t *Table) (*TableOf[T], error) {
-	typed, err := bindTable[T](t)
+func Typed[T any](t *Table, opts ...TypedOption) (*TableOf[T], error) {
+	var o openOptions
+	for _, opt := range opts {
+		if opt != nil {
+			opt.open(&o)
+		}
+	}
+	return typedTable[T](t, o.exact)
+}
+
+func typedTable[T any](t *Table, exact bool) (*TableOf[T], error) {
+	typed, err := bindTable[T](t, exact)
 	if err != nil {
 		return nil, err
 	}
@@ -84,33 +137,10 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 	return typed, nil
 }
 
-// OpenTable returns the table with the given name, with rows of type T. If the store has no such
-// table, OpenTable creates it with the columns of SchemaOf, the indexes of the tags, and the given options.
-// An existing table keeps its columns, indexes, and settings.
-//
-// Errors: ErrSchema for a struct that does not fit the table; the errors of Store.CreateTable.
-func OpenTable[T any](s *Store, name string, opts ...TableOption) (*TableOf[T], error) {
-	table, err := s.Table(name)
-	if errors.Is(err, fault.ErrNoTable) {
-		var columns *schema.Schema
-		if columns, err = SchemaOf[T](); err != nil {
-			return nil, err
-		}
-		opts = append(indexesOf[T](), opts...)
-		if table, err = s.CreateTable(name, columns, opts...); errors.Is(err, fault.ErrExists) {
-			table, err = s.Table(name) // another goroutine has created it
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return Typed[T](table)
-}
-
 var errNilTable = fmt.Errorf("oribi: the table is nil: %w", fault.ErrNoTable)
 
 // bindTable is Typed for structs that may lack any column.
-func bindTable[T any](t *Table) (*TableOf[T], error) {
+func bindTable[T any](t *Table, exact bool) (*TableOf[T], error) {
 	if t == nil {
 		return nil, errNilTable
 	}
@@ -118,13 +148,13 @@ func bindTable[T any](t *Table) (*TableOf[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("oribi: %w", err)
 	}
-	typed := &TableOf[T]{Table: t, rows: rows, ids: make([]schema.ColumnID, rows.Len())}
+	typed := &TableOf[T]{Table: t, rows: rows, exact: exact, ids: make([]schema.ColumnID, rows.Len())}
 	tableSchema := t.tab.Schema()
-	b, err := rows.Bind(tableSchema.Schema, func(i int) (int, error) {
+	b, err := rows.Bind(tableSchema.Schema, exact, func(i int) (int, error) {
 		col := tableSchema.Schema.Index(rows.Column(i))
 		if col < 0 {
 			name := rows.Column(i)
-			return col, fmt.Errorf("table %q has no column %q: %w", t.tab.Name(), name,
+			return col, fmt.Errorf("table %q has no column %q (OpenTable adds it with oribi.Evolve()): %w", t.tab.Name(), name,
 				nearest.Error(fault.ErrSchema, name, tableSchema.Schema.Names))
 		}
 		typed.ids[i] = tableSchema.Schema.Columns[col].ID
@@ -150,7 +180,7 @@ func viewOf[T any](t *Table) (*TableOf[T], error) {
 			return view, nil
 		}
 	}
-	view, err := bindTable[T](t)
+	view, err := bindTable[T](t, false)
 	if err == nil {
 		t.entry.Kept.Store(typ, view)
 	}
@@ -162,7 +192,7 @@ func (t *TableOf[T]) bind(tableSchema *tablet.TableSchema) (*bind.Binding, error
 	if b := t.bound.Load(); b.Schema == tableSchema.Schema {
 		return b, nil
 	}
-	b, err := t.rows.Bind(tableSchema.Schema, func(i int) (int, error) {
+	b, err := t.rows.Bind(tableSchema.Schema, t.exact, func(i int) (int, error) {
 		col := tableSchema.Schema.IndexID(t.ids[i])
 		if col < 0 {
 			return col, fmt.Errorf("column %q of table %q was dropped: %w", t.rows.Column(i), t.Table.tab.Name(),

@@ -62,7 +62,7 @@ func (s *Sessions) Begin(ctx context.Context, user string) (Session, error) {
 
 // expiry returns the time at which a session that is used now expires. A timestamp column has
 // microseconds.
-func (s *Sessions) expiry() time.Time { return s.now().Add(lifetime).Truncate(time.Microsecond) }
+func (s *Sessions) expiry() time.Time { return s.now().Add(lifetime) }
 
 // Find returns the session of a token.
 func (s *Sessions) Find(ctx context.Context, token [16]byte) (Session, error) {
@@ -81,7 +81,7 @@ func (s *Sessions) Renew(ctx context.Context, token [16]byte) error {
 		Expires time.Time
 	}
 	b := s.store.NewBatch()
-	s.rows.InBatch(b).If(Session{Token: token}, oribi.Gt("expires", s.now().Truncate(time.Microsecond)))
+	s.rows.InBatch(b).If(Session{Token: token}, oribi.Gt("expires", s.now()))
 	if err := oribi.PatchIn(b, s.rows.Table, renewal{token, s.expiry()}); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *Sessions) EndAll(ctx context.Context, user string) (int64, error) {
 // Sweep deletes expired sessions, however many. A session that is renewed while Sweep runs stays.
 func (s *Sessions) Sweep(ctx context.Context) (int64, error) {
 	res, err := s.rows.Table.DeleteWhere(ctx, oribi.InPieces(),
-		oribi.Where(oribi.Le("expires", s.now().Truncate(time.Microsecond))))
+		oribi.Where(oribi.Le("expires", s.now())))
 	return res.Rows, err
 }
 

@@ -26,9 +26,10 @@ type Binding struct {
 	Keyless, Lacks string
 }
 
-// Bind makes the conversions of the fields. column returns the index in s of the column of field i.
-// Errors: ErrSchema, and the errors of column, with the name of the field.
-func (rt *RowType) Bind(s *schema.Schema, column func(i int) (int, error)) (*Binding, error) {
+// Bind makes the conversions of the fields. column returns the index in s of the column of field i. If
+// exact, a time with nanoseconds is refused, not rounded down to microseconds. Errors: ErrSchema, and the
+// errors of column, with the name of the field.
+func (rt *RowType) Bind(s *schema.Schema, exact bool, column func(i int) (int, error)) (*Binding, error) {
 	b := &Binding{Schema: s}
 	for i := range rt.tags {
 		tag := &rt.tags[i]
@@ -36,7 +37,7 @@ func (rt *RowType) Bind(s *schema.Schema, column func(i int) (int, error)) (*Bin
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", tag.text, err)
 		}
-		f, err := newField(&s.Columns[col], tag.typ)
+		f, err := newField(&s.Columns[col], tag.typ, exact)
 		if err != nil {
 			return nil, fmt.Errorf("%s: column %q: %w: %w", tag.text, s.Columns[col].Name, err, fault.ErrSchema)
 		}
@@ -107,8 +108,8 @@ func (f *Field) of(row reflect.Value) reflect.Value {
 	return row.FieldByIndex(f.path)
 }
 
-// newField returns the conversions between a struct field of type t and a column.
-func newField(c *schema.Column, t reflect.Type) (Field, error) {
+// newField returns the conversions between a struct field of type t and a column. See Bind for exact.
+func newField(c *schema.Column, t reflect.Type, exact bool) (Field, error) {
 	var f Field
 	if t.Kind() == reflect.Pointer {
 		if t.Elem().Kind() == reflect.Pointer {
@@ -116,7 +117,7 @@ func newField(c *schema.Column, t reflect.Type) (Field, error) {
 		}
 		present := *c
 		present.Nullable = false
-		g, err := newField(&present, t.Elem())
+		g, err := newField(&present, t.Elem(), exact)
 		if err != nil {
 			return f, err
 		}
@@ -144,20 +145,25 @@ func newField(c *schema.Column, t reflect.Type) (Field, error) {
 	if c.Nullable && t.Kind() != reflect.Slice {
 		return f, fmt.Errorf("the column can be NULL, the field cannot: make it a *%s", t)
 	}
-	if !f.choose(c, t) {
+	if !f.choose(c, t, exact) {
 		return f, fmt.Errorf("a %s does not fit type %s", t, c.TypeName())
 	}
 	return f, nil
 }
 
 // choose sets put and take by the column's type. It reports whether the Go type fits.
-func (f *Field) choose(c *schema.Column, t reflect.Type) bool {
+func (f *Field) choose(c *schema.Column, t reflect.Type, exact bool) bool {
 	// Structs are reached by address: to put one into an interface would copy it to the heap.
 	switch c.Type {
 	case schema.Date, schema.Timestamp:
 		if t == reflect.TypeFor[time.Time]() {
 			f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
-				return appendTime(buf, c.Type, *v.Addr().Interface().(*time.Time))
+				at := v.Addr().Interface().(*time.Time)
+				if exact && c.Type == schema.Timestamp && at.Nanosecond()%1000 != 0 {
+					return nil, fmt.Errorf("time %s has nanoseconds, a timestamp has microseconds: truncate it",
+						at.Format(time.RFC3339Nano))
+				}
+				return appendTime(buf, c.Type, *at)
 			}
 			f.take = func(v reflect.Value, cell []byte) error {
 				*v.Addr().Interface().(*time.Time) = timeOf(c.Type, cell)
@@ -186,7 +192,7 @@ func (f *Field) choose(c *schema.Column, t reflect.Type) bool {
 	case schema.String, schema.Varchar, schema.Binary:
 		return f.chooseString(c, t)
 	case schema.Array:
-		return f.chooseArray(c, t)
+		return f.chooseArray(c, t, exact)
 	case schema.Bool:
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendBool(buf, v.Bool()), nil }
 		f.take = func(v reflect.Value, cell []byte) error {
@@ -295,7 +301,7 @@ func (f *Field) chooseInteger(c *schema.Column, t reflect.Type) bool {
 
 // chooseArray accepts slices of Go types that fit the elements, of pointers to them for elements
 // that may be NULL, and of any.
-func (f *Field) chooseArray(c *schema.Column, t reflect.Type) bool {
+func (f *Field) chooseArray(c *schema.Column, t reflect.Type, exact bool) bool {
 	if t.Kind() != reflect.Slice {
 		return false
 	}
@@ -316,7 +322,7 @@ func (f *Field) chooseArray(c *schema.Column, t reflect.Type) bool {
 	}
 	element := c.Elements()
 	element.Nullable = t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Slice
-	g, err := newField(&element, t.Elem())
+	g, err := newField(&element, t.Elem(), exact)
 	if err != nil {
 		return false
 	}

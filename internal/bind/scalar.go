@@ -156,15 +156,12 @@ func appendBool(buf []byte, b bool) []byte {
 
 const secondsPerDay = 86400
 
+// appendTime appends the cell of a time, which it rounds down: to microseconds, or to the day in the
+// time's own zone.
 func appendTime(buf []byte, t schema.Type, v time.Time) ([]byte, error) {
 	if t == schema.Timestamp {
 		us := v.UnixMicro()
-		switch at := time.UnixMicro(us); {
-		case at.Equal(v):
-		case v.Nanosecond()%1000 != 0:
-			return nil, fmt.Errorf("time %s has nanoseconds, a timestamp has microseconds: truncate it",
-				v.Format(time.RFC3339Nano))
-		default:
+		if !time.UnixMicro(us).Add(time.Duration(v.Nanosecond() % 1000)).Equal(v) {
 			return nil, fmt.Errorf("time %v is out of range", v)
 		}
 		return binary.LittleEndian.AppendUint64(buf, uint64(us)), nil

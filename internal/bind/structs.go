@@ -67,6 +67,8 @@ func (rt *RowType) collect(typ reflect.Type, path []int, text string) error {
 			return fmt.Errorf("%s: %w", tag.text, err)
 		case name == "-":
 			continue
+		case f.Anonymous && name == "" && isRow(f.Type) && options.set != nil:
+			return fmt.Errorf("%s: an embedded struct has no options", tag.text)
 		case f.Anonymous && name == "" && isRow(f.Type):
 			if err := rt.collect(f.Type, tag.path, tag.text); err != nil {
 				return err
@@ -74,10 +76,12 @@ func (rt *RowType) collect(typ reflect.Type, path []int, text string) error {
 			continue
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Pointer && isRow(f.Type.Elem()):
 			return fmt.Errorf("%s: an embedded pointer: embed the struct itself", tag.text)
-		case !f.IsExported() && name == "" && options == tagOptions{}:
+		case !f.IsExported() && name == "" && options.set == nil:
 			continue
 		case !f.IsExported():
 			return fmt.Errorf("%s: the field has a tag but is not exported", tag.text)
+		case name == "" && options.auto:
+			name = schema.AutoIncrementName
 		case name == "":
 			name = strings.ToLower(f.Name)
 		}
@@ -92,100 +96,38 @@ func (rt *RowType) collect(typ reflect.Type, path []int, text string) error {
 	return nil
 }
 
-// tagOptions are the options after the name in a tag.
-type tagOptions struct {
-	key         bool
-	compression schema.Compression
-	unique      bool   // the column has a unique index
-	index       string // of which the column is a part; empty for none
-}
-
-// Index is an index that the tags of a struct type describe.
-type Index struct {
-	Name    string
-	Columns []string // in the order of the fields
-	Unique  bool
-}
-
-// Indexes returns the indexes of the tags, in the order of the fields that name them first.
-func (rt *RowType) Indexes() (list []Index) {
-	for i := range rt.tags {
-		tag := &rt.tags[i]
-		if tag.unique {
-			list = append(list, Index{"by_" + tag.name, []string{tag.name}, true})
-		}
-		if tag.index == "" {
-			continue
-		}
-		at := slices.IndexFunc(list, func(x Index) bool { return x.Name == tag.index && !x.Unique })
-		if at < 0 {
-			at = len(list)
-			list = append(list, Index{Name: tag.index})
-		}
-		list[at].Columns = append(list[at].Columns, tag.name)
-	}
-	return list
-}
-
-// parseTag returns the column's name, empty if the tag gives none, and the options.
-func parseTag(f reflect.StructField) (name string, o tagOptions, err error) {
-	tag, ok := f.Tag.Lookup("oribi")
-	if !ok {
-		if strings.Contains(strings.ToLower(string(f.Tag)), "oribi") {
-			return "", o, fmt.Errorf("malformed tag `%s`, want oribi:\"name\" or oribi:\"name,key\"", f.Tag)
-		}
-		return "", o, nil
-	}
-	name, rest, found := strings.Cut(tag, ",")
-	if name == "-" && found {
-		return "", o, fmt.Errorf("tag %q: a field that is no column has no options", tag)
-	}
-	for found {
-		var option string
-		switch option, rest, found = strings.Cut(rest, ","); option {
-		case "key":
-			o.key = true
-		case "lz4hc":
-			o.compression = schema.LZ4HC
-		case "dense":
-			o.compression = schema.Dense
-		case "unique":
-			o.unique = true
-		default:
-			index, isIndex := strings.CutPrefix(option, "index=")
-			if o.index = index; !isIndex || index == "" {
-				return "", o, fmt.Errorf("tag option %q, want \"key\", \"unique\", \"index=NAME\", \"lz4hc\", or \"dense\"", option)
-			}
-		}
-	}
-	return name, o, nil
-}
-
 // isRow reports whether t is a struct type, and not the type of the values of one column.
 func isRow(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[time.Time](), reflect.TypeFor[batch.Decimal](), reflect.TypeFor[batch.Int128]():
+	case reflect.TypeFor[time.Time](), decimalType, reflect.TypeFor[batch.Int128]():
 		return false
 	}
 	return t.Kind() == reflect.Struct
 }
 
+var decimalType = reflect.TypeFor[batch.Decimal]()
+
 // Schema returns the schema that the tags describe. Errors: ErrSchema, naming the field.
 func (rt *RowType) Schema() (*schema.Schema, error) {
 	var columns []schema.Column
-	keys := 0
+	keys, expires := 0, ""
 	for i := range rt.tags {
 		tag := &rt.tags[i]
-		c, ok := tag.column()
-		if !ok {
-			return nil, fmt.Errorf("%s: no column type for %s: %w", tag.text, tag.typ, fault.ErrSchema)
+		c, err := tag.column()
+		if err != nil {
+			return nil, err
 		}
 		if tag.key {
 			if keys != i {
-				return nil, fmt.Errorf("%s: a key field after one that is not in the key: key fields come first: %w",
-					tag.text, fault.ErrSchema)
+				return nil, tag.errorf("a key field after one that is not in the key: key fields come first")
 			}
 			keys++
+		}
+		if tag.expires && expires != "" {
+			return nil, tag.errorf("rows expire by %s already", expires)
+		}
+		if tag.expires {
+			expires = tag.text
 		}
 		columns = append(columns, c)
 	}
@@ -193,30 +135,11 @@ func (rt *RowType) Schema() (*schema.Schema, error) {
 		return nil, fmt.Errorf("%s has no key: tag its key fields, as in oribi:\"%s,key\": %w",
 			rt.Type, rt.tags[0].name, fault.ErrSchema)
 	}
-	s, err := schema.New(columns, keys)
+	s, err := schema.New(columns)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", rt.Type, err)
 	}
 	return s, nil
-}
-
-// column returns the column that the field's tag and type describe. It reports whether the field has
-// the type of a column.
-func (tag *fieldTag) column() (c schema.Column, ok bool) {
-	c = schema.Column{Name: tag.name, Compression: tag.compression}
-	t := tag.typ
-	if t.Kind() == reflect.Pointer {
-		c.Nullable, t = true, t.Elem()
-	}
-	if c.Type, ok = typeOf(t); ok || t.Kind() != reflect.Slice {
-		return c, ok
-	}
-	if t = t.Elem(); t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	c.Type = schema.Array
-	c.Element, ok = typeOf(t)
-	return c, ok
 }
 
 // typeOf returns the column type for a Go type. It reports whether there is such a type.

@@ -45,7 +45,7 @@ var fileFloors = map[string][]string{
 		"cursorof indexbuild purge savepoint subscribewindow txcursor txscan",
 		"alter extract ingest open txcommit txrange txtyped",
 		"expiry indexalter settype",
-		"properties restore",
+		"opentable properties restore",
 		"subscriberows",
 		"subscribe",
 	},

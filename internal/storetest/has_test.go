@@ -23,7 +23,7 @@ type document struct {
 }
 
 // openPages opens a store in memory with a table of pages.
-func openPages(t *testing.T, options ...oribi.TableOption) (*oribi.Store, *oribi.TableOf[document]) {
+func openPages(t *testing.T, options ...oribi.OpenOption) (*oribi.Store, *oribi.TableOf[document]) {
 	t.Helper()
 	store := must.Get(oribi.Open("/pages", &oribi.Options{FS: vfs.NewMem(), Manual: true, RowSetBytes: 1 << 12}))(t)
 	t.Cleanup(func() { store.Close() })

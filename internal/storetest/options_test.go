@@ -28,6 +28,8 @@ var optionGroups = map[string][]string{
 	"sync":    {`NoSync`},
 	"update":  {`Exclusive()`},
 	"table":   {`History(1)`, `Comment("a")`, `RowFile(0)`, `Expires("a", 1)`},
+	"open":    {`Evolve()`},
+	"exact":   {`ExactTime()`},
 	"other":   {`Eq("a", 1)`, `SetComment("a")`, `1`, `true`},
 }
 
@@ -53,7 +55,9 @@ var optionCalls = []struct{ option, groups, calls string }{
 		t.DeleteRange(ctx, 1, 2, %[1]s); t.Truncate(ctx, %[1]s); t.RestoreTo(ctx, 1, %[1]s)`},
 	{"CommitOption", "sync", `b.Commit(ctx, %s); b.CommitPartial(ctx, %[1]s); tx.Commit(%[1]s)`},
 	{"UpdateOption", "sync update", `s.Update(ctx, nil, %s)`},
-	{"TableOption", "table", `s.CreateTable("a", nil, %s); OpenTable[struct{}](s, "a", %[1]s)`},
+	{"TableOption", "table", `s.CreateTable("a", nil, %s)`},
+	{"OpenOption", "table open exact", `OpenTable[struct{}](s, "a", %s)`},
+	{"TypedOption", "exact", `Typed[struct{}](t, %s)`},
 	{"Alteration", "", `t.Alter(ctx, %s)`},
 }
 

@@ -372,7 +372,7 @@ func TestValuesOfRowsAreExact(t *testing.T) {
 		{tenths, 100.0, nil}, {tenths, 1e300, nil},
 		{tenths, 0.0, oribi.NewDecimal(0, 1)}, {tenths, 1e-300, nil}, {tenths, math.NaN(), nil},
 		{tenths, 5e1, oribi.NewDecimal(500, 1)},
-		{times, at, at}, {times, at.Add(1), nil}, {times, at.Add(-999), nil}, {int8s, oribi.Cell{7}, int8(7)},
+		{times, at, at}, {times, at.Add(1), at}, {times, at.Add(-999), at.Add(-1000)}, {int8s, oribi.Cell{7}, int8(7)},
 		{int8s, oribi.Cell{7, 0}, nil},
 	} {
 		table := valueTable(t, store, fmt.Sprint(i), c.column)
