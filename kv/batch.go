@@ -12,7 +12,7 @@ import (
 type Batch struct {
 	rows     *oribi.Batch
 	expiring []*Bucket // those with keys that expire
-	err      error     // of PutTTL
+	err      error     // of the first call with a bad time
 }
 
 // NewBatch returns an empty batch.

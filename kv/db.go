@@ -20,6 +20,8 @@ type DB struct {
 	store   *oribi.Store
 	owned   bool      // Close closes the store
 	batches sync.Pool // empty *oribi.Batch, for single writes
+
+	sequences sync.Map // *oribi.Table → *sequence
 }
 
 // Open opens the store in dir, or creates one, as oribi.Open does. If o leaves CellLimit open,
@@ -61,17 +63,19 @@ const valueBlockBytes = 8 << 10
 // Columns returns the columns of a bucket's table.
 func Columns() *schema.Schema { return columns }
 
-var columns = func() *schema.Schema {
-	s, err := schema.New([]schema.Column{
-		{Name: "key", Type: schema.Binary, Key: true},
-		{Name: "value", Type: schema.Binary, BlockBytes: valueBlockBytes},
-		{Name: "expires", Type: schema.Timestamp, Nullable: true},
-	})
+var columns = mustSchema([]schema.Column{
+	{Name: "key", Type: schema.Binary, Key: true},
+	{Name: "value", Type: schema.Binary, BlockBytes: valueBlockBytes},
+	{Name: "expires", Type: schema.Timestamp, Nullable: true},
+})
+
+func mustSchema(columns []schema.Column) *schema.Schema {
+	s, err := schema.New(columns)
 	if err != nil {
 		panic(err) // unreachable: the schema is valid
 	}
 	return s
-}()
+}
 
 // The columns of a bucket's table, by index.
 const (
@@ -81,14 +85,16 @@ const (
 	columnCount
 )
 
-// isBucket reports whether a table has the columns of a bucket. How they are stored does not
-// matter.
-func isBucket(t *oribi.Table) bool {
+// isBucket reports whether a table has the columns of a bucket.
+func isBucket(t *oribi.Table) bool { return hasColumns(t, columns) }
+
+// hasColumns reports whether a table has columns like others. How they are stored does not matter.
+func hasColumns(t *oribi.Table, like *schema.Schema) bool {
 	s := t.Schema()
-	if s.Keys != columns.Keys || len(s.Columns) != len(columns.Columns) {
+	if s.Keys != like.Keys || len(s.Columns) != len(like.Columns) {
 		return false
 	}
-	for i, want := range columns.Columns {
+	for i, want := range like.Columns {
 		c := &s.Columns[i]
 		if c.Name != want.Name || c.Type != want.Type || c.Nullable != want.Nullable || c.Immutable {
 			return false
@@ -169,23 +175,33 @@ func (db *DB) CreateBucketIfNotExists(name string, opts ...oribi.TableOption) (*
 // DeleteBucket removes a bucket with all its keys and their history, durably, as Store.DropTable
 // does. Errors: the errors of Bucket and Store.DropTable.
 func (db *DB) DeleteBucket(name string) error {
-	if _, err := db.Bucket(name); err != nil {
+	b, err := db.Bucket(name)
+	if err != nil {
 		return err
 	}
-	return db.store.DropTable(name)
+	id := b.t.Properties().ID
+	if err := db.store.DropTable(name); err != nil {
+		return err
+	}
+	db.endSequences(id)
+	return nil
 }
 
 // DeleteBuckets removes buckets as DeleteBucket does: all or none, in one metadata commit. Errors: as for
 // DeleteBucket; ErrBucketNotFound also for a name that is given twice.
 func (db *DB) DeleteBuckets(names ...string) error {
+	var ids []any
 	for _, name := range names {
-		if _, err := db.Bucket(name); err != nil {
+		b, err := db.Bucket(name)
+		if err != nil {
 			return err
 		}
+		ids = append(ids, b.t.Properties().ID)
 	}
 	if err := db.store.DropTables(names...); err != nil {
 		return fmt.Errorf("kv: delete buckets: %w", err)
 	}
+	db.endSequences(ids...)
 	return nil
 }
 

@@ -2,7 +2,7 @@
 //
 // A bucket is an ordered set of keys, each with a value. Keys are in the order of their bytes. Values that
 // were overwritten, deleted, or have expired stay readable for seven days, and take space until then:
-// the option oribi.History of CreateBucket chooses another time, also 0.
+// the option oribi.History of CreateBucket chooses another time, at least a second, or oribi.HistoryForever.
 //
 //	db, err := kv.Open("sessions.oribi", nil)              // creates the store if it does not exist
 //	sessions, err := db.CreateBucketIfNotExists("sessions")
@@ -25,7 +25,7 @@
 //
 // # Coming from bbolt and Badger
 //
-// Methods have the names that they have there if they mean the same.
+// docs/coming-from.md lists all of their calls. Methods have the names that they have there if they mean the same.
 //
 //	bbolt                             Badger                    here
 //	db.Update, View, Begin            db.Update, View, …        the same, with a context
@@ -38,7 +38,7 @@
 //	c.Seek, then c.Next               it.Seek, then it.Next     Cursor; Scan with oribi.From, To, Prefix
 //	c.Last, then c.Prev               IteratorOptions.Reverse   Cursor; Scan with oribi.Desc
 //	c.Delete                          txn.Delete                TxBucket.Delete of Cursor.Key, also during a Scan
-//	b.NextSequence                    GetSequence               the last key, read in the transaction: see the example Queue
+//	b.NextSequence                    GetSequence               NextSequence
 //	b.Stats().KeyN                    –                         Bucket.Count
 //	–                                 db.DropPrefix             Bucket.DeletePrefix, DeleteRange; TxBucket.DeleteRange
 //	–                                 PrefetchValues = false    Keys

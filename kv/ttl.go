@@ -181,6 +181,25 @@ func (b TxBucket) ExpiresAt(key []byte) (time.Time, error) {
 // A ttl of less than a microsecond makes Commit fail.
 func (b *Batch) PutTTL(bucket *Bucket, key, value []byte, ttl time.Duration) {
 	cells, err := bucket.cells(key, value, ttl)
+	b.putExpiring(oribi.OpUpsert, bucket, cells, nil, err)
+}
+
+// PutExpires sets the value of a key that expires at a time, as Bucket.PutExpires does. The zero Time
+// makes Commit fail.
+func (b *Batch) PutExpires(bucket *Bucket, key, value []byte, at time.Time) {
+	cells, err := expiring(key, value, at)
+	b.putExpiring(oribi.OpUpsert, bucket, cells, nil, err)
+}
+
+// Touch makes a key expire after ttl from now on, as Bucket.Touch does. A ttl of less than a microsecond
+// makes Commit fail, and so does a key that does not exist, with ErrNotFound.
+func (b *Batch) Touch(bucket *Bucket, key []byte, ttl time.Duration) {
+	cells, err := bucket.cells(key, nil, ttl)
+	b.putExpiring(oribi.OpUpdate, bucket, cells, touched, err)
+}
+
+// putExpiring adds a row that expires, unless err is not nil.
+func (b *Batch) putExpiring(op oribi.Op, bucket *Bucket, cells [][]byte, set []bool, err error) {
 	if err != nil {
 		if b.err == nil {
 			b.err = err
@@ -188,7 +207,7 @@ func (b *Batch) PutTTL(bucket *Bucket, key, value []byte, ttl time.Duration) {
 		return
 	}
 	b.expiring = append(b.expiring, bucket)
-	b.rows.Cells(oribi.OpUpsert, bucket.t, cells, nil)
+	b.rows.Cells(op, bucket.t, cells, set)
 }
 
 // withoutExpiry returns the versions of a row except the deletes that say that it has expired.
