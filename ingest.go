@@ -66,7 +66,15 @@ func (t *Table) ingest(
 		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), err)
 	}
 	defer into.Abort()
-	into.Purge = func(keys [][]byte) error { return t.purgeKeys(ctx, keys) }
+	into.Purge = func(tab *tablet.Tablet, keys [][]byte) error {
+		of := t
+		for _, entries := range t.entry.Indexes() {
+			if entries.Tablet == tab {
+				of = &Table{store: s, tab: tab, entry: entries}
+			}
+		}
+		return of.purgeKeys(ctx, keys)
+	}
 	ts := mvcc.Min
 	batches, err := make(into.Schema)
 	if err == nil && batches == nil {

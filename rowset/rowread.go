@@ -514,6 +514,9 @@ func (d *DiskRowSet) farCell(s *rowScratch, col, at, row int) (cell []byte, ok b
 	if err != nil || !ok {
 		return nil, false, err
 	}
+	if from == to { // a piece without bytes is not NULL
+		return []byte{}, true, nil
+	}
 	file, err := d.File(col)
 	if err != nil || file == nil {
 		return nil, false, nil

@@ -70,6 +70,9 @@ func equalValues(f *batch.Filter, column *schema.Column) (values [][]byte, ok bo
 		case batch.Eq, batch.In: // In has been sorted
 			return p.Values, true
 		case batch.IsNull:
+			if !column.Nullable {
+				return nil, true
+			}
 			return [][]byte{nil}, true
 		}
 	}

@@ -47,9 +47,9 @@ import (
 type Ingest struct {
 	Schema *TableSchema // of the rows; read-only
 
-	// Purge commits deletes of rows that are expired, with these keys. The caller sets it if rows of
-	// the table expire.
-	Purge func(keys [][]byte) error
+	// Purge commits deletes of rows of the table or of entries of an index that are expired, with these keys.
+	// The caller sets it if rows of the table expire.
+	Purge func(t *Tablet, keys [][]byte) error
 
 	// IndexBytes is the memory for entries of indexes; the caller may set it before Append.
 	IndexBytes int64
@@ -159,7 +159,7 @@ func (in *Ingest) rowError(row int64, key []byte, cause error) error {
 func (in *Ingest) checkAbsent(keys [][]byte) error {
 	expired, err := in.lookUp(keys)
 	if err == nil && len(expired) > 0 {
-		err = in.Purge(expired)
+		err = in.Purge(in.t, expired)
 	}
 	return err
 }

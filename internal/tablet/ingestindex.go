@@ -102,10 +102,8 @@ func (x *indexIntake) write() error {
 		}
 		return cmp.Or(bytes.Compare(a.key, b.key), cmp.Compare(a.at, b.at))
 	})
-	if x.Table.Index().Unique {
-		if err := x.checkUnique(); err != nil {
-			return err
-		}
+	if err := x.check(); err != nil {
+		return err
 	}
 	w := &x.window
 	for left := x.entries; len(left) > 0; {
@@ -142,9 +140,14 @@ func (e *newEntry) cell(column string) []byte {
 	return e.clock
 }
 
-// checkUnique returns an error for the first of the collected entries, in their order, that another row has: one of
-// them, of an earlier run, or of the table. Rows that have it and are expired are deleted.
-func (x *indexIntake) checkUnique() error {
+// check returns an error for the first of the collected entries of a unique index, in their order, that another row
+// has: one of them, of an earlier run, or of the table. It deletes those that the index has and that are expired,
+// also of rows that are no longer there.
+func (x *indexIntake) check() error {
+	unique := x.Table.Index().Unique
+	if !unique && x.in.plan.clock < 0 {
+		return nil
+	}
 	st, err := x.t.acquire()
 	if err != nil {
 		return err
@@ -156,44 +159,48 @@ func (x *indexIntake) checkUnique() error {
 	}
 	var expired [][]byte
 	for i := range x.entries {
-		e := &x.entries[i]
-		if i > 0 && bytes.Equal(e.key, x.entries[i-1].key) {
-			return x.notUnique(e.at, e.row, x.entries[i-1].row)
-		}
-		probe := bloom.MakeProbe(e.key)
-		d, _, err := x.find(probe)
-		if err != nil {
-			return err
-		}
-		if d != nil {
-			other, err := x.rowIn(d, probe)
-			if err != nil {
+		e, probe := &x.entries[i], bloom.MakeProbe(x.entries[i].key)
+		if unique {
+			if err := x.checkNew(i, probe); err != nil {
 				return err
 			}
-			return x.notUnique(e.at, e.row, other)
 		}
 		p, err := w.find(probe)
-		if err != nil {
+		switch {
+		case err != nil:
 			return x.errorf(err)
-		}
-		if !p.live {
-			continue
-		}
-		cells, err := w.cellsAt(e.key, p)
-		if err != nil {
-			return x.errorf(err)
-		}
-		other := cells[x.rowColumn()]
-		if w.exists(p) {
-			return x.notUnique(e.at, e.row, other)
-		}
-		expired = append(expired, other)
+		case !p.live:
+		case !w.exists(p):
+			expired = append(expired, e.key)
+		case unique:
+			cells, err := w.cellsAt(e.key, p)
+			if err != nil {
+				return x.errorf(err)
+			}
+			return x.notUnique(e.at, e.row, cells[x.rowColumn()])
+		} // else another writer has inserted the row, which Finish finds
 	}
 	if len(expired) == 0 {
 		return nil
 	}
-	slices.SortFunc(expired, bytes.Compare)
-	return x.in.Purge(expired)
+	return x.in.Purge(x.t, expired)
+}
+
+// checkNew returns an error if another row of the ingest has entry i of a unique index.
+func (x *indexIntake) checkNew(i int, p bloom.Probe) error {
+	e := &x.entries[i]
+	if i > 0 && bytes.Equal(e.key, x.entries[i-1].key) {
+		return x.notUnique(e.at, e.row, x.entries[i-1].row)
+	}
+	d, _, err := x.find(p)
+	if d == nil || err != nil {
+		return err
+	}
+	other, err := x.rowIn(d, p)
+	if err != nil {
+		return err
+	}
+	return x.notUnique(e.at, e.row, other)
 }
 
 func (x *indexIntake) rowColumn() int { return x.intake.schema.Schema.Index(RowColumn) }

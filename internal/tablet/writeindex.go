@@ -373,7 +373,11 @@ func (x *indexWrites) change(p *indexPart, op *Op, before, after [][]byte) error
 	var few [3][]byte
 	cells := append(few[:0], p.to)
 	if p.Table.Index().Unique {
-		cells = append(cells, op.Key)
+		row := op.Key
+		if row == nil { // a key may be empty
+			row = []byte{}
+		}
+		cells = append(cells, row)
 	}
 	if clock >= 0 {
 		cells = append(cells, after[clock])

@@ -19,6 +19,12 @@ func (r *Runner) alter(st *script.Step) error {
 	if err != nil {
 		return err
 	}
+	if a := &st.Alter[0]; a.What == script.Index || a.What == script.Unindex {
+		return r.index(t, a)
+	}
+	if !keepsIndexes(t, st.Alter) {
+		return nil // the step that drops an index was removed
+	}
 	var changes []oribi.Alteration
 	columns := slices.Clone(r.Model.Tables[st.Table].Schema.Columns)
 	for i := range st.Alter {
@@ -68,11 +74,19 @@ func (r *Runner) change(st *script.Step, do func() error) error {
 	return nil
 }
 
-// alterations returns one to three valid alterations of a table. It sometimes reuses names of
-// dropped columns.
-func (g *Generator) alterations(t *model.Table) (out []script.Alteration) {
+// alterations returns one to three valid alterations of a table, which has the given indexes. It sometimes
+// reuses names of dropped columns.
+func (g *Generator) alterations(t *model.Table, in []oribi.IndexInfo) (out []script.Alteration) {
+	if g.r.IntN(3) == 0 {
+		if a, ok := g.indexAlteration(t, in); ok {
+			return []script.Alteration{a}
+		}
+	}
 	columns := slices.Clone(t.Schema.Columns)
 	dates := t.Dates(len(columns))
+	for i := range columns {
+		dates[i] = dates[i] || indexed(in, columns[i].Name)
+	}
 	for range 1 + g.r.IntN(3) {
 		a := randomAlteration(g.r, columns, t.Schema.Keys)
 		for (a.What == "drop" || a.What == "type") && dates[a.Column] {
@@ -89,7 +103,7 @@ func (g *Generator) alterations(t *model.Table) (out []script.Alteration) {
 	if len(out) == 3 {
 		out = append(out, script.Alteration{What: script.RowFiles, Column: len(columns) % 3})
 	}
-	if g.o.Hybrid && g.r.IntN(2) == 0 {
+	if g.o.Hybrid && len(in) == 0 && g.r.IntN(2) == 0 {
 		out = append(out, g.expiryOf(columns))
 	}
 	return out

@@ -33,8 +33,8 @@ func (r *Runner) bulk(st *script.Step) error {
 	}
 	ops := m.BulkOps(st)
 	r.Counts.Operations += int64(len(ops))
-	// All rows of a range are deleted in one write batch, whatever its size, unless rows expire.
-	whole := st.Kind != script.UpdateWhere && len(st.Read.Tests) == 0 && m.Expires() < 0
+	// All rows of a range are deleted in one write batch, whatever its size, unless rows expire or have indexes.
+	whole := st.Kind != script.UpdateWhere && len(st.Read.Tests) == 0 && m.Expires() < 0 && len(t.Indexes()) == 0
 	if st.Size > 0 && !whole {
 		return r.inPieces(st, t, ops)
 	}

@@ -104,7 +104,11 @@ func (g *Generator) Next(r *Runner) script.Step {
 			st.Kind = script.Compact
 		}
 	case script.Alter:
-		st.Alter = g.alterations(r.Model.Tables[name])
+		var in []oribi.IndexInfo
+		if t, err := r.Store.Table(name); err == nil {
+			in = t.Indexes()
+		}
+		st.Alter = g.alterations(r.Model.Tables[name], in)
 	case script.Write:
 		if !g.inside && g.r.IntN(16) > 0 || g.inside && g.r.IntN(4) > 0 {
 			return g.Write(r, names)

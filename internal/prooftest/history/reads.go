@@ -28,6 +28,7 @@ func (r *Runner) reading(st *script.Step) (rd *script.Read, t *oribi.Table, may 
 		return nil, nil, may, err
 	}
 	r.Counts.Reads++
+	r.whole = t.Properties().HistoryFloor == mvcc.Min // of each table in turn, if the step names none
 	return &st.Read, t, r.expect(&st.Read), nil
 }
 

@@ -14,12 +14,12 @@ import (
 // Alteration is one alteration of a table's schema. It names a column by its index in the schema
 // that the alterations before it leave.
 type Alteration struct {
-	What string // add, drop, rename, default, type, rowfile, expires
-	// drop, rename, default, type: index of the column; rowfile: 1 = on; expires: index of the
+	What string // add, drop, rename, default, type, rowfile, expires, index, unindex
+	// drop, rename, default, type, index: index of the column; rowfile: 1 = on; expires: index of the
 	// column + 1, or 0 for none
 	Column int
 	Age    time.Duration // expires
-	Name   string        // rename: the new name
+	Name   string        // rename: the new name; index, unindex: of the index
 	Cell   []byte        // default: the new default; nil = none
 	Add    schema.Column // add: the new column; type: the one with another type
 }
@@ -29,6 +29,12 @@ const RowFiles = "rowfile"
 
 // Expires is the alteration that makes rows expire by another rule. It comes last.
 const Expires = "expires"
+
+// Index and Unindex are the alterations that add and drop an index. They are alone in their step.
+const (
+	Index   = "index"
+	Unindex = "unindex"
+)
 
 // ForTable returns the alteration as an argument of Table.Alter, for a table with the given
 // columns.
@@ -90,8 +96,8 @@ func (a *Alteration) print(b *strings.Builder) {
 		printColumn(b, "add", &a.Add)
 	case "type":
 		printColumn(b, fmt.Sprintf("type %d", a.Column), &a.Add)
-	case "rename":
-		fmt.Fprintf(b, "\n  rename %d %s", a.Column, a.Name)
+	case "rename", Index, Unindex:
+		fmt.Fprintf(b, "\n  %s %d %s", a.What, a.Column, a.Name)
 	case Expires:
 		fmt.Fprintf(b, "\n  %s %d %v", a.What, a.Column, a.Age)
 	case "drop", RowFiles:
@@ -115,7 +121,7 @@ func (f fields) alteration() (a Alteration, ok bool) {
 		f.words = f.words[1:]
 		a.Add = f.column()
 		return a, true
-	case "drop", "rename", "default", RowFiles, Expires:
+	case "drop", "rename", "default", RowFiles, Expires, Index, Unindex:
 	default:
 		return a, false
 	}
@@ -123,7 +129,7 @@ func (f fields) alteration() (a Alteration, ok bool) {
 	a.Column, err = strconv.Atoi(f.words[1])
 	check(err)
 	switch a.What {
-	case "rename":
+	case "rename", Index, Unindex:
 		a.Name = f.words[2]
 	case "default":
 		a.Cell, _ = parseCell(f.words[2])
