@@ -1,7 +1,7 @@
 // Command sessions is a store of web sessions that expire.
 //
-// The rows are structs, each request is one read or one small write batch, and one call deletes all
-// expired sessions. Oribi does not expire rows, so the program decides when to call it.
+// The rows are structs, and each request is one read or one small write. Sessions expire by themselves: a
+// row is absent from the time in its column on. An index finds the sessions of a user.
 //
 //	go run ./examples/sessions sessions.oribi
 package main
@@ -16,79 +16,45 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Session is a row of the table. A session is valid before Expires.
+// Session is a row of the table.
 type Session struct {
-	Token   [16]byte `oribi:"token,key"`
-	User    string
-	Expires time.Time
+	Token   [16]byte  `oribi:"token,key"`
+	User    string    `oribi:"user,index"`
+	Expires time.Time `oribi:"expires,expires"`
 }
-
-// ErrNoSession is returned for a token that is unknown or has expired.
-var ErrNoSession = errors.New("no such session")
 
 const lifetime = 30 * time.Minute
 
 // Sessions is safe for concurrent use.
 type Sessions struct {
-	store *oribi.Store
-	rows  *oribi.TableOf[Session]
-	now   func() time.Time
-}
-
-// OpenSessions opens the store in dir, or creates it.
-func OpenSessions(dir string, now func() time.Time) (*Sessions, error) {
-	// Sessions need no history: what was deleted may be dropped after a minute.
-	store, err := oribi.Open(dir, &oribi.Options{History: time.Minute})
-	if err != nil {
-		return nil, err
-	}
-	rows, err := oribi.OpenTable[Session](store, "sessions")
-	if err != nil {
-		store.Close()
-		return nil, err
-	}
-	return &Sessions{store: store, rows: rows, now: now}, nil
+	rows *oribi.TableOf[Session]
+	now  func() time.Time
 }
 
 // Begin starts a session. When it returns, the session survives a crash.
 func (s *Sessions) Begin(ctx context.Context, user string) (Session, error) {
-	session := Session{User: user, Expires: s.expiry()}
+	session := Session{User: user, Expires: s.now().Add(lifetime)}
 	rand.Read(session.Token[:])
-	_, err := s.rows.Put(ctx, session)
+	_, err := s.rows.Insert(ctx, session)
 	return session, err
 }
 
-// expiry returns the time at which a session that is used now expires. A timestamp column has
-// microseconds.
-func (s *Sessions) expiry() time.Time { return s.now().Add(lifetime) }
-
-// Find returns the session of a token.
+// Find returns the session of a token. Errors: oribi.ErrNotFound, also if it has expired.
 func (s *Sessions) Find(ctx context.Context, token [16]byte) (Session, error) {
-	session, err := s.rows.Get(ctx, token[:])
-	if errors.Is(err, oribi.ErrNotFound) || err == nil && !session.Expires.After(s.now()) {
-		return Session{}, ErrNoSession
-	}
-	return session, err
+	return s.rows.Get(ctx, token[:])
 }
 
-// Renew makes a session expire later. It does not bring back a session that has expired or that
-// another request ends at the same time: the condition and the update are one step.
+// Renew makes a session expire later. It does not bring back a session that has expired, or that another
+// request ends at the same time. Errors: as for Find.
 func (s *Sessions) Renew(ctx context.Context, token [16]byte) error {
-	type renewal struct { // the columns that change, and the key
+	type renewal struct { // the column that changes, and the key
 		Token   [16]byte
 		Expires time.Time
 	}
-	b := s.store.NewBatch()
-	s.rows.InBatch(b).If(Session{Token: token}, oribi.Gt("expires", s.now()))
-	if err := oribi.PatchIn(b, s.rows.Table, renewal{token, s.expiry()}); err != nil {
-		return err
-	}
-	_, err := b.Commit(ctx)
-	if errors.Is(err, oribi.ErrConflict) {
-		return ErrNoSession
-	}
+	_, err := oribi.Patch(ctx, s.rows.Table, renewal{token, s.now().Add(lifetime)})
 	return err
 }
 
@@ -97,16 +63,6 @@ func (s *Sessions) EndAll(ctx context.Context, user string) (int64, error) {
 	res, err := s.rows.Table.DeleteWhere(ctx, oribi.Where(oribi.Eq("user", user)))
 	return res.Rows, err
 }
-
-// Sweep deletes expired sessions, however many. A session that is renewed while Sweep runs stays.
-func (s *Sessions) Sweep(ctx context.Context) (int64, error) {
-	res, err := s.rows.Table.DeleteWhere(ctx, oribi.InPieces(),
-		oribi.Where(oribi.Le("expires", s.now())))
-	return res.Rows, err
-}
-
-// Close closes the store.
-func (s *Sessions) Close() error { return s.store.Close() }
 
 func main() {
 	if len(os.Args) != 2 {
@@ -117,66 +73,44 @@ func main() {
 	}
 }
 
-// run plays a morning of three users.
+// run plays a morning of three users. It moves the store's clock, so that sessions expire without waiting.
 func run(ctx context.Context, dir string) error {
 	clock := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	sessions, err := OpenSessions(dir, func() time.Time { return clock })
+	now := func() time.Time { return clock }
+	// Sessions need no history: what was deleted may be dropped after a minute.
+	store, err := oribi.Open(dir, &oribi.Options{History: time.Minute, Clock: mvcc.NewHybridClock(now)})
 	if err != nil {
 		return err
 	}
-	defer sessions.Close()
-
-	tokens := map[string][16]byte{}
-	for _, user := range []string{"ada", "bob", "cyd"} {
-		session, err := sessions.Begin(ctx, user)
-		if err != nil {
-			return err
-		}
-		tokens[user] = session.Token
+	defer store.Close()
+	rows, err := oribi.OpenTable[Session](store, "sessions")
+	if err != nil {
+		return err
 	}
-	show := func() error {
-		for _, user := range []string{"ada", "bob", "cyd"} {
+	sessions, tokens := &Sessions{rows, now}, map[string][16]byte{}
+	users := []string{"ada", "bob", "cyd"}
+	for _, user := range users {
+		session, beginErr := sessions.Begin(ctx, user)
+		tokens[user], err = session.Token, errors.Join(err, beginErr)
+	}
+	show := func() {
+		for _, user := range users {
 			session, err := sessions.Find(ctx, tokens[user])
-			switch {
-			case errors.Is(err, ErrNoSession):
-				fmt.Printf("%s  %s: no session\n", clock.Format("15:04"), user)
-			case err != nil:
-				return err
-			default:
-				fmt.Printf("%s  %s: until %s\n", clock.Format("15:04"), session.User, session.Expires.Format("15:04"))
+			if err == nil {
+				fmt.Printf("%s  %s: until %s\n", clock.Format("15:04"), user, session.Expires.Format("15:04"))
+			} else {
+				fmt.Printf("%s  %s: no session: %t\n", clock.Format("15:04"), user, errors.Is(err, oribi.ErrNotFound))
 			}
 		}
-		return nil
 	}
-	if err := show(); err != nil {
-		return err
-	}
-
+	show()
 	clock = clock.Add(20 * time.Minute)
-	if err := sessions.Renew(ctx, tokens["ada"]); err != nil {
-		return err
-	}
-	ended, err := sessions.EndAll(ctx, "bob")
-	if err != nil {
-		return err
-	}
+	err = errors.Join(err, sessions.Renew(ctx, tokens["ada"]))
+	ended, endErr := sessions.EndAll(ctx, "bob")
 	fmt.Printf("%s  ada renews, bob logs out of %d session\n", clock.Format("15:04"), ended)
-
 	clock = clock.Add(15 * time.Minute)
-	if err := show(); err != nil {
-		return err
-	}
-	if err := sessions.Renew(ctx, tokens["cyd"]); !errors.Is(err, ErrNoSession) {
-		return fmt.Errorf("an expired session was renewed: %v", err)
-	}
-	swept, err := sessions.Sweep(ctx)
-	if err != nil {
-		return err
-	}
-	left, err := sessions.rows.Table.Count(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%s  %d expired session swept, %d left\n", clock.Format("15:04"), swept, left)
-	return nil
+	show()
+	late := sessions.Renew(ctx, tokens["cyd"])
+	fmt.Printf("%s  cyd is too late: %t\n", clock.Format("15:04"), errors.Is(late, oribi.ErrNotFound))
+	return errors.Join(err, endErr)
 }
