@@ -15,7 +15,7 @@ func (t *TableOf[T]) Put(ctx context.Context, rows ...T) (mvcc.Timestamp, error)
 }
 
 // Insert is like Put for rows that must not exist. An auto-incrementing column gets its value from the
-// table; Batch.Assigned returns it. Errors: ErrKeyExists if there is a row with the key of one; the errors of
+// table: to learn it, insert in a write batch and call Batch.Assigned. Errors: ErrKeyExists if there is a row with the key of one; the errors of
 // Batch.Commit.
 func (t *TableOf[T]) Insert(ctx context.Context, rows ...T) (mvcc.Timestamp, error) {
 	return t.commit(ctx, OpInsert, rows)

@@ -30,6 +30,7 @@ func TestSequencesDiffer(t *testing.T) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	seen := map[uint64]bool{1: true, 2: true, 3: true}
+	options := []oribi.UpdateOption{oribi.NoSync, oribi.Exclusive()}
 	for i := range 8 {
 		all.Go(func() {
 			last := uint64(0)
@@ -45,7 +46,7 @@ func TestSequencesDiffer(t *testing.T) {
 					err = db.Update(ctx, func(tx *kv.Tx) (err error) {
 						n, err = tx.Bucket("a").NextSequence()
 						return err
-					}, oribi.NoSync)
+					}, options[i%2])
 				}
 				mu.Lock()
 				if err != nil || seen[n] || n <= last {
