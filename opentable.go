@@ -88,21 +88,21 @@ func evolve[T any](t *Table) error {
 		if err != nil {
 			return callErr(fmt.Sprintf("evolve table %q", t.tab.Name()), err)
 		}
-		if len(changes) == 0 {
-			return nil
+		if err = t.alterAll(changes); !errors.Is(err, fault.ErrExists) {
+			return err
 		}
-		before := t.tab.Schema()
-		for _, c := range changes {
-			// If another goroutine adds the same at the same time, the rest is decided again.
-			if err := t.Alter(context.Background(), c...); err != nil && !errors.Is(err, fault.ErrExists) {
-				return err
-			} else if err != nil && t.tab.Schema() == before && !t.hasIndexes(rows.Indexes()) {
-				return err
-			} else if err != nil {
-				break
-			}
+		// Another goroutine has added some of that at the same time, which evolution finds now.
+	}
+}
+
+// alterAll calls Alter for each list of changes.
+func (t *Table) alterAll(changes [][]Alteration) error {
+	for _, c := range changes {
+		if err := t.Alter(context.Background(), c...); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // evolution returns the arguments of calls of Alter that add what a table lacks. Errors: ErrSchema, for
@@ -142,9 +142,4 @@ func evolution(t *Table, rows *bind.RowType) (changes [][]Alteration, err error)
 		}
 	}
 	return changes, errors.Join(errs...)
-}
-
-// hasIndexes reports whether the table has indexes of the same names.
-func (t *Table) hasIndexes(list []bind.Index) bool {
-	return !slices.ContainsFunc(list, func(x bind.Index) bool { _, err := t.index(x.Name); return err != nil })
 }

@@ -33,7 +33,8 @@ import (
 //	decimal(18,2)         the type of the column, or of the elements of an array: any type but array(…),
 //	varchar(10), date     as schema.Column.TypeName spells it; a Decimal needs it
 //	default=VALUE         the value in rows that do not set the column; with a comma in it, in single quotes: '1,5'
-//	immutable             updates do not change the column
+//	immutable             only an insert sets the column: an update by the struct is refused, or skips it if it is of
+//	                      an Ignore kind
 //	unique                OpenTable creates the unique index by_ and the column's name
 //	index, index=NAME     OpenTable creates an index, by_ and the column's name if it has no NAME; an index has
 //	                      all columns that name it, in the order of the fields

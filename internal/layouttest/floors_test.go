@@ -17,9 +17,12 @@ var floors = map[string]int{
 	"internal/proof": 13,
 
 	"examples/kvsessions": 12,
+	"examples/limiter":    12,
+	"examples/queue":      12,
 	"examples/sales":      12,
 	"examples/sessions":   12,
 	"examples/settings":   12,
+	"examples/shop":       12,
 
 	"internal/prooftest": 12,
 
