@@ -139,7 +139,7 @@ func bulkCall(ctx context.Context, t *oribi.Table, st *script.Step) (oribi.BulkR
 	}
 	var set oribi.Row
 	if len(st.Ops) > 0 {
-		set = values.RowValues(s, st.Ops[0].Cells, st.Ops[0].Set)
+		set = rowOf(s, &st.Ops[0])
 	}
 	return t.UpdateWhere(ctx, set, opts...)
 }

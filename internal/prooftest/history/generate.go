@@ -328,6 +328,9 @@ func (g *Generator) op(t *model.Table, key [][]byte, live bool, like *script.Op)
 		op.Ask = oribi.OpUpsert // no column can be updated
 	}
 	g.fill(t, &op, key, live, like)
+	if like.Ask == 0 && g.r.IntN(4) == 0 {
+		g.operands(s, &op)
+	}
 	return op
 }
 
@@ -374,6 +377,37 @@ func (g *Generator) fill(t *model.Table, op *script.Op, key [][]byte, live bool,
 			op.Cells[i] = g.cell(t, i)
 		} else if op.Set[i] && !c.Nullable && !g.seldom(500) {
 			op.Cells[i] = g.cell(t, i)
+		}
+	}
+}
+
+// operands makes some values of an update or upsert operands.
+func (g *Generator) operands(s *schema.Schema, op *script.Op) {
+	if op.Ask.Inserts() || op.Ask == oribi.OpDelete || op.Ask == oribi.OpDeleteIgnore {
+		return
+	}
+	for i := s.Keys; i < len(s.Columns); i++ {
+		if !op.Set[i] || op.Cells[i] == nil || g.r.IntN(2) == 0 {
+			continue
+		}
+		if op.Operands == nil {
+			op.Operands = make([]script.Operand, len(s.Columns))
+		}
+		c := &s.Columns[i]
+		kinds := []script.Operand{script.SetIfNull}
+		if c.Type != schema.Array {
+			kinds = append(kinds, script.Min, script.Max)
+		}
+		if c.Type.Variable() && c.Type != schema.Array {
+			kinds = append(kinds, script.Append)
+		}
+		if !c.Type.Variable() && c.Type != schema.Bool && c.Type != schema.Date && c.Type != schema.Timestamp {
+			kinds = append(kinds, script.Add, script.Add, script.Add)
+		}
+		op.Operands[i] = kinds[g.r.IntN(len(kinds))]
+		if small := op.Operands[i] == script.Add && !c.Type.Float() && !g.seldom(20); small {
+			clear(op.Cells[i])
+			op.Cells[i][0] = byte(g.r.IntN(4)) // so that few sums are out of range
 		}
 	}
 }

@@ -158,8 +158,16 @@ func (r *Runner) txWrite(open *transaction, st *script.Step) error {
 	m := r.Model.Tables[st.Table]
 	for i := range st.Ops {
 		op := &st.Ops[i]
+		if !r.Model.Malformed(op) && open.model.Unseen(m, op) {
+			continue
+		}
 		r.Counts.Operations++
-		err := open.tx.Cells(op.Ask, t, op.Cells, op.Set)
+		var err error
+		if op.Computed() {
+			err = open.tx.Row(op.Ask, t, rowOf(t.Schema(), op))
+		} else {
+			err = open.tx.Cells(op.Ask, t, op.Cells, op.Set)
+		}
 		out := &model.Outcome{Refused: -1}
 		if r.Model.Malformed(op) {
 			out.Refused = 0
@@ -199,6 +207,15 @@ func (r *Runner) txCommit(open *transaction, st *script.Step) error {
 		return err
 	}
 	out := r.Model.Resolve(open.model.Ops, false)
+	if out.Refused >= 0 { // an operand
+		_, err := open.tx.Commit(opts...)
+		if out.Cause == oribi.ErrNotFound || may && errors.Is(err, oribi.ErrConflict) {
+			r.Counts.Conflicts++
+			return want(err, oribi.ErrConflict)
+		}
+		r.Counts.Refused++
+		return want(err, oribi.ErrOverflow)
+	}
 	err := r.take(out, open.model.Ops, st.Sync, func() (mvcc.Timestamp, error) { return open.tx.Commit(opts...) })
 	switch {
 	case err == nil:

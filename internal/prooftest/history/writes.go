@@ -24,10 +24,38 @@ func compareCommit(b *oribi.Batch, out *model.Outcome) error {
 	if !slices.Equal(left, out.Left) {
 		return fmt.Errorf("omitted rows %v, want %v: %v", left, out.Left, b.Refused())
 	}
+	if err := compareResults(b.Results(), out.Results); err != nil {
+		return err
+	}
 	if !slices.Equal(b.Assigned(), out.Assigned) {
 		return fmt.Errorf("assigned values %v, want %v", b.Assigned(), out.Assigned)
 	}
 	return nil
+}
+
+// compareResults compares the results of operands.
+func compareResults(got []oribi.Result, want []model.Result) error {
+	for i, g := range got {
+		if i == len(want) || g.Row != want[i].Op || g.Column != want[i].Column.Name ||
+			!values.SameValue(g.Value, values.GoValue(want[i].Column, want[i].Cell)) {
+			return fmt.Errorf("results %v, want %v", got, want)
+		}
+	}
+	if len(got) < len(want) {
+		return fmt.Errorf("results %v, want %v", got, want)
+	}
+	return nil
+}
+
+// rowOf returns the values and operands of an operation.
+func rowOf(s *schema.Schema, op *script.Op) oribi.Row {
+	row := values.RowValues(s, op.Cells, op.Set)
+	for i := range s.Columns {
+		if op.Set[i] {
+			row[s.Columns[i].Name] = op.Operand(i).Of(row[s.Columns[i].Name])
+		}
+	}
+	return row
 }
 
 // Ways of adding operations to a batch.
@@ -193,8 +221,8 @@ func (r *Runner) fill(b *oribi.Batch, ops []script.Op, as string) error {
 		switch {
 		case op.Condition():
 			addCondition(b, t, op)
-		case as == asRows:
-			b.Row(op.Ask, t, values.RowValues(t.Schema(), op.Cells, op.Set))
+		case as == asRows || op.Computed():
+			b.Row(op.Ask, t, rowOf(t.Schema(), op))
 		default:
 			b.Cells(op.Ask, t, op.Cells, op.Set)
 		}
@@ -218,7 +246,7 @@ func (r *Runner) addVectors(b *oribi.Batch, ops []script.Op) bool {
 		return false
 	}
 	for i := range ops {
-		if ops[i].Ask != first.Ask || ops[i].Table != first.Table ||
+		if ops[i].Computed() || ops[i].Ask != first.Ask || ops[i].Table != first.Table ||
 			!slices.Equal(ops[i].Set, first.Set) || r.Model.Malformed(&ops[i]) {
 			return false
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Rebase returns a copy of an outcome for m, a clone of the model that o was made for. It leaves
@@ -31,6 +32,14 @@ type Outcome struct {
 
 	Left     []int            // operations that a partial commit leaves out
 	Assigned []oribi.Assigned // values of auto-incrementing columns
+	Results  []Result         // of operands
+}
+
+// Result is the cell that an operand has given a column.
+type Result struct {
+	Op     int
+	Column *schema.Column
+	Cell   []byte
 }
 
 // Rows returns the number of rows that the batch changes.
@@ -87,6 +96,9 @@ func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
 			continue
 		}
 		after, cause, refused := t.Decide(op, row)
+		if !refused && after != nil {
+			o.Results = append(o.Results, t.results(i, op, row != nil, after)...)
+		}
 		switch {
 		case refused && partial:
 			o.Left = append(o.Left, i)
@@ -101,6 +113,20 @@ func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
 		}
 	}
 	return o
+}
+
+// results returns the results of the operands of operation i, whose row is after.
+func (t *Table) results(i int, op *script.Op, existed bool, after [][]byte) (list []Result) {
+	if !existed && (op.Ask == oribi.OpUpdate || op.Ask == oribi.OpUpdateIgnore) {
+		return nil
+	}
+	for k := range after {
+		c := &t.Schema.Columns[k]
+		if op.Set[k] && op.Operand(k) != "" && !(existed && c.Immutable) {
+			list = append(list, Result{i, c, after[k]})
+		}
+	}
+	return list
 }
 
 func sameRow(a, b [][]byte) bool {
@@ -157,17 +183,17 @@ func (t *Table) Decide(op *script.Op, row [][]byte) (next [][]byte, cause error,
 		return t.newRow(op), nil, false
 	case oribi.OpUpsert, oribi.OpUpsertIgnore:
 		if live {
-			next = t.set(op, row)
-			return next, nil, next == nil
+			next, cause = t.set(op, row)
+			return next, cause, next == nil
 		}
 		if next = t.newRow(op); next == nil {
-			return nil, nil, true // a required column is not set
+			return nil, nil, true // a required column is not set, or the result of an operand does not fit
 		}
 		return next, nil, false
 	case oribi.OpUpdate, oribi.OpUpdateIgnore:
-		next = t.set(op, row)
+		next, cause = t.set(op, row)
 		if next == nil && row != nil || op.Ask == oribi.OpUpdate && t.setsImmutable(op) {
-			return nil, nil, true
+			return nil, cause, true
 		}
 		if live {
 			return next, nil, false
@@ -185,10 +211,14 @@ func (t *Table) Decide(op *script.Op, row [][]byte) (next [][]byte, cause error,
 func (t *Table) newRow(op *script.Op) [][]byte {
 	row := slices.Clone(op.Cells)
 	for i := range row {
+		c := &t.Schema.Columns[i]
 		if op.Set[i] {
+			var ok bool
+			if row[i], ok = t.valueAfter(op, i, c.Default); !ok {
+				return nil
+			}
 			continue
 		}
-		c := &t.Schema.Columns[i]
 		if row[i] = c.Default; c.Default == nil && !c.Nullable {
 			return nil
 		}
@@ -207,20 +237,28 @@ func (t *Table) setsImmutable(op *script.Op) bool {
 }
 
 // set returns a copy of row with the columns that op sets; row itself when op sets only the key.
-// When op sets an immutable column, set returns nil; the Ignore kinds skip that column instead.
-func (t *Table) set(op *script.Op, row [][]byte) [][]byte {
+// When op sets an immutable column, set returns nil; the Ignore kinds skip that column instead. It
+// also returns nil, with a cause, when the result of an operand does not fit its column.
+func (t *Table) set(op *script.Op, row [][]byte) (_ [][]byte, cause error) {
 	if (op.Ask == oribi.OpUpsert || op.Ask == oribi.OpUpdate) && t.setsImmutable(op) {
-		return nil
+		return nil, nil
 	}
 	next := row
 	for i := t.Schema.Keys; i < len(row); i++ {
 		if !op.Set[i] || t.Schema.Columns[i].Immutable {
 			continue
 		}
+		cell, ok := t.valueAfter(op, i, row[i])
+		if !ok {
+			return nil, oribi.ErrOverflow
+		}
+		if op.Operand(i) != "" && row[i] != nil && string(cell) == string(row[i]) {
+			continue // not part of the change
+		}
 		if &next[0] == &row[0] {
 			next = slices.Clone(row)
 		}
-		next[i] = op.Cells[i]
+		next[i] = cell
 	}
-	return next
+	return next, nil
 }

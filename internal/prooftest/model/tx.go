@@ -170,10 +170,13 @@ func (x *Tx) Write(t *Table, op *script.Op) (cause error, refused bool) {
 	}
 	key := KeyText(op.Cells[:t.Schema.Keys])
 	in := x.table(t)
-	if !t.blind(op) {
+	after, cause, refused := t.Decide(op, x.row(t, key))
+	switch {
+	case !refused && op.Ask == oribi.OpUpdate && op.Computed():
+		x.see(t, key) // the commit finds out whether the row exists, unless it expires
+	case !t.blind(op):
 		x.Get(t, op.Cells[:t.Schema.Keys])
 	}
-	after, cause, refused := t.Decide(op, x.row(t, key))
 	if refused {
 		return cause, true
 	}
@@ -190,11 +193,31 @@ func (t *Table) blind(op *script.Op) bool {
 	case oribi.OpDeleteIgnore:
 		return true
 	case oribi.OpUpsert:
-		return !t.setsImmutable(op) && t.newRow(op) != nil
+		return !t.setsImmutable(op) && !t.lacks(op)
 	case oribi.OpUpsertIgnore:
-		return t.newRow(op) != nil
+		return !t.lacks(op)
 	}
 	return false
+}
+
+// lacks reports whether an operation does not set a column that a new row needs.
+func (t *Table) lacks(op *script.Op) bool {
+	for i := range t.Schema.Columns {
+		if c := &t.Schema.Columns[i]; !op.Set[i] && c.Default == nil && !c.Nullable {
+			return true
+		}
+	}
+	return false
+}
+
+// Unseen reports whether an operation has an operand whose result does not fit, and the store finds that
+// out when the transaction is committed, or reads the row.
+func (x *Tx) Unseen(t *Table, op *script.Op) bool {
+	if !op.Computed() || !t.blind(op) {
+		return false
+	}
+	_, _, refused := t.Decide(op, x.Peek(t, op.Cells[:t.Schema.Keys]))
+	return refused
 }
 
 // slack bounds how far the clock advances during one call of the store.

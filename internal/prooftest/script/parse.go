@@ -195,7 +195,7 @@ func parseOp(f fields) Op {
 	if !ok {
 		panic("unknown operation " + words[0])
 	}
-	op := Op{Ask: ask, Table: words[1], Tests: f.predicates()}
+	op := Op{Ask: ask, Table: words[1], Tests: f.predicates(), Operands: parseOperands(f.named["operands"])}
 	for _, w := range words[2:] {
 		cell, set := parseCell(w)
 		op.Cells, op.Set = append(op.Cells, cell), append(op.Set, set)

@@ -102,6 +102,9 @@ func (st *Step) print(b *strings.Builder) {
 		op := &st.Ops[i]
 		fmt.Fprintf(b, "\n  %s %s %s", kindName(op.Ask), op.Table, CellsText(op.Cells, op.Set, " "))
 		printTests(b, op.Tests)
+		if op.Operands != nil {
+			fmt.Fprintf(b, " operands=%s", operandsText(op.Operands))
+		}
 	}
 	b.WriteByte('\n')
 }

@@ -21,6 +21,8 @@ type Op struct {
 	Cells [][]byte
 	Set   []bool
 	Tests []Test // of a condition
+	// Operands has the kind of the operand for each column that has one: its cell is the operand. nil: none.
+	Operands []Operand
 }
 
 // Kind is the kind of a step.
