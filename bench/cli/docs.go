@@ -56,7 +56,7 @@ var families = []struct {
 		"range-uniform", "delete-range", "load-uniform", "kv-get-uniform", "kv-put-uniform"}},
 	{"Ranges", []string{"range", "range-20", "backward*"}},
 	{"Scans", []string{"sum", "filter-*", "group", "q1", "q6", "travel-*", "scan-*", "column-decode"}},
-	{"Writes", []string{"write", "upsert", "update-column", "load-sorted", "load-random", "commit", "commit-*", "index-insert",
+	{"Writes", []string{"write", "upsert", "update-column", "load-sorted", "load-random", "commit", "commit-*", "increment", "index-insert",
 		"kv-commit-*", "apply", "write-amp", "write-stall*", "rate*"}},
 	{"Maintenance", []string{"flush", "merge", "merge-*", "delta-compact", "many-tables", "replay", "open", "open-*", "follow-*",
 		"updated-*"}},

@@ -137,7 +137,7 @@ func openOribiAccounts(env *harness.Env, index, byKey bool) (accountStore, error
 	if err != nil {
 		return nil, err
 	}
-	var opts []oribi.TableOption
+	var opts []oribi.OpenOption
 	if index {
 		opts = append(opts, oribi.Unique(byEmail, "email"))
 	}

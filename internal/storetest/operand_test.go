@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -18,6 +19,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
 // operandColumns are the columns of operandModel, each with the kinds of operands that it takes.
@@ -538,4 +540,73 @@ func TestOperandsAfterAlter(t *testing.T) {
 	must.Get(b.Commit(ctx))(t)
 	must.Equal(t, b.Results(), []oribi.Result{{Row: 0, Column: "m", Value: int64(5)}, {Row: 1, Column: "m", Value: int64(11)}})
 	must.Equal(t, must.Get(table.Get(ctx, 1))(t), oribi.Row{"k": int64(1), "m": int64(100), "n": nil})
+}
+
+// Goroutines add to one row, each also to a row of its own, amid flushes, and the power is cut: the counter
+// has each acknowledged increment, none twice, and is the sum of the rows.
+func TestIncrementsCountOnceAfterCrashes(t *testing.T) {
+	ctx := context.Background()
+	disk := crashfs.New(vfs.NewMem())
+	store := must.Get(oribi.Open("/c", &oribi.Options{FS: disk, Manual: true}))(t)
+	table := tableOf(t, store, "counters", "k*:int64 n:int64")
+	type crashed struct {
+		least, most int64 // increments
+		state       crashfs.State
+	}
+	var acknowledged, begun atomic.Int64
+	var states []crashed
+	rng := rand.New(rand.NewPCG(seedtest.Seed(t), 72))
+	disk.OnOperation(func(c crashfs.Operation) error {
+		if rng.IntN(8) == 0 {
+			least := acknowledged.Load() // of those after here, some may be durable
+			for s := range c.Point().States(rng.Uint64(), 2) {
+				states = append(states, crashed{least, begun.Load(), s})
+			}
+		}
+		return nil
+	})
+	const goroutines = 4
+	rounds := seedtest.Rounds(100, 30)
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			b := store.NewBatch()
+			for i := range rounds {
+				b.Upsert(table, oribi.Row{"k": 0, "n": oribi.Add(1)})
+				b.Upsert(table, oribi.Row{"k": 1 + g, "n": oribi.Add(1)})
+				begun.Add(1)
+				_, err := b.Commit(ctx)
+				acknowledged.Add(1)
+				if g == 0 && i%10 == 9 && err == nil {
+					err = table.Flush(ctx)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	disk.OnOperation(nil)
+	must.Do(t, store.Close())
+	seen := map[int64]bool{}
+	for _, c := range states {
+		after := must.Get(oribi.Open("/c", &oribi.Options{FS: c.state.Image, Manual: true}))(t)
+		rows := map[int64]int64{}
+		for row := range must.All(t, must.Get(after.Table("counters"))(t).Scan(ctx).Rows()) {
+			rows[row["k"].(int64)] = row["n"].(int64)
+		}
+		sum := int64(0)
+		for g := range int64(goroutines) {
+			sum += rows[1+g]
+		}
+		if n := rows[0]; n < c.least || n > c.most || n != sum {
+			t.Errorf("%s: the counter is %d, of %d to %d increments; the sum is %d", c.state.Name, n, c.least, c.most, sum)
+		}
+		seen[rows[0]] = true
+		must.Do(t, after.Close())
+	}
+	if len(seen) < 10 {
+		t.Errorf("%d different states", len(seen))
+	}
 }
