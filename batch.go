@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -525,6 +526,11 @@ func (b *Batch) add(op Op, p *tableOps) {
 	default:
 		p.buf = p.schema.RowFormat.AppendRow(p.buf, p.cells)
 		o.Set, o.Lacks = p.setBitmap(op), p.lacks
+	}
+	if len(p.operands) > 1 { // those of a struct are in the order of its fields
+		slices.SortFunc(p.operands, func(x, y operand.Operand) int {
+			return cmp.Compare(s.IndexID(x.Column), s.IndexID(y.Column))
+		})
 	}
 	o.Operands = b.store.operands(p.operands)
 	o.Body = p.buf[start:len(p.buf):len(p.buf)]

@@ -62,7 +62,8 @@ import (
 //	decimal             Decimal
 //	int128              Int128
 //	array               a slice of these; of pointers if elements may be NULL; or []any with values as in Row
-//	all of them         Cell, nil for NULL
+//	all of them         Cell, nil for NULL; Operand in structs for updates and upserts alone, of which the
+//	                    zero value leaves the column unset
 //
 // The field of a nullable column is a pointer to such a type or a slice, nil for NULL.
 //

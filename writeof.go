@@ -148,11 +148,23 @@ rows:
 		}
 		clear(p.cells)
 		clear(p.set)
+		p.operands = p.operands[:0]
 		v := reflect.ValueOf(&rows[i]).Elem()
 		p.reserveValues(len(bound.Fields))
 		for k := range bound.Fields {
 			f := &bound.Fields[k]
 			if !takes(op, s, f.Column) {
+				continue
+			}
+			if f.Computed {
+				o, ok := f.Operand(v)
+				if !ok {
+					continue
+				}
+				if err := wb.operand(op, p, f.Column, o); err != nil {
+					wb.fail(t.Table, f.Name, err)
+					continue rows
+				}
 				continue
 			}
 			start := len(p.value)

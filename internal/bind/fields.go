@@ -94,11 +94,20 @@ type Field struct {
 	path []int // to the struct field
 	put  func(buf []byte, f reflect.Value) ([]byte, error)
 	take func(f reflect.Value, cell []byte) error
+
+	Computed bool // the field is an operand
 }
 
 // Put returns the cell of the field in row, an addressable struct. As in Append, the cell of a byte
 // string is the field's own memory, and a cell of fixed width is appended to buf, which is empty.
 func (f *Field) Put(buf []byte, row reflect.Value) ([]byte, error) { return f.put(buf, f.of(row)) }
+
+// Operand returns the operand that the field in row, an addressable struct, contains; ok is false if it is
+// the zero Operand.
+func (f *Field) Operand(row reflect.Value) (o Operand, ok bool) {
+	o = *(*Operand)(f.of(row).Addr().UnsafePointer())
+	return o, o.Kind != 0
+}
 
 // of returns the field in row, which must be addressable.
 func (f *Field) of(row reflect.Value) reflect.Value {
@@ -111,6 +120,12 @@ func (f *Field) of(row reflect.Value) reflect.Value {
 // newField returns the conversions between a struct field of type t and a column. See Bind for exact.
 func newField(c *schema.Column, t reflect.Type, exact bool) (Field, error) {
 	var f Field
+	if isOperand(t) {
+		f.Computed = true
+		f.put = func([]byte, reflect.Value) ([]byte, error) { return nil, errOperand }
+		f.take = func(reflect.Value, []byte) error { return errOperand }
+		return f, nil
+	}
 	if t.Kind() == reflect.Pointer {
 		if t.Elem().Kind() == reflect.Pointer {
 			return f, fmt.Errorf("a %s: one pointer is enough for NULL", t)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/operand"
@@ -19,6 +20,14 @@ type Operand struct {
 
 // CounterOf returns the operand that adds to a counter in a binary column. See operand.AddCounter.
 func CounterOf(delta int64) Operand { return Operand{operand.AddCounter, delta} }
+
+// errOperand is the error of a read into a field that is an operand, and of an ingest of it.
+var errOperand = errors.New("the field is an operand, which only updates and upserts take")
+
+// isOperand reports whether t is the exported type that has an Operand as its only field.
+func isOperand(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Type == reflect.TypeFor[Operand]()
+}
 
 var errNullOperand = errors.New("an operand that is NULL")
 

@@ -610,3 +610,28 @@ func TestIncrementsCountOnceAfterCrashes(t *testing.T) {
 		t.Errorf("%d different states", len(seen))
 	}
 }
+
+// A field of a struct may be an operand; the zero one leaves its column unset.
+func TestOperandsInStructs(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/s", &oribi.Options{FS: vfs.NewMem()}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "s", "k*:int64 n:int64 s:string?")
+	type visit struct {
+		S oribi.Operand
+		K int64
+		N oribi.Operand
+	}
+	typed := must.Get(oribi.Typed[visit](table))(t)
+	b := store.NewBatch()
+	typed.InBatch(b).Add(oribi.OpUpsert, visit{K: 1, N: oribi.Add(1)}, visit{K: 1, N: oribi.Add(2), S: oribi.Append("a")},
+		visit{K: 1, S: oribi.Append("b")})
+	must.Get(b.Commit(ctx))(t)
+	must.Equal(t, b.Results(), []oribi.Result{{Row: 0, Column: "n", Value: int64(1)}, {Row: 1, Column: "n", Value: int64(3)},
+		{Row: 1, Column: "s", Value: "a"}, {Row: 2, Column: "s", Value: "ab"}})
+	must.Get(oribi.Patch(ctx, table, visit{K: 1, N: oribi.Max(7)}))(t)
+	must.Equal(t, must.Get(table.Get(ctx, 1))(t), oribi.Row{"k": int64(1), "n": int64(7), "s": "ab"})
+	must.Fail(t, must.Err(oribi.Patch(ctx, table, visit{K: 1, N: oribi.Append("x")})), oribi.ErrRow)
+	must.Fail(t, must.Err(oribi.Patch(ctx, table, visit{K: 1})), oribi.ErrRow, "no column is set")
+	must.Fail(t, must.Err(typed.Get(ctx, 1)), oribi.ErrSchema, "an operand cannot be read")
+}
