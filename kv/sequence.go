@@ -98,8 +98,8 @@ func (b *Bucket) lease(ctx context.Context, s *sequence) error {
 
 // leased returns the highest number that was leased to the bucket.
 //
-// In a store that package salvage has made, the bucket's table has another ID. Its old row then has the
-// bucket's name, and the ID of no table.
+// If the bucket's table was dropped without DeleteBucket and made again, as by an import, it has another ID.
+// Its old row then has the bucket's name, and the ID of no table.
 func (b *Bucket) leased(tx *oribi.Tx, t *oribi.Table) (last uint64, err error) {
 	row, err := tx.Get(t, b.t.Properties().ID)
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/kv"
+	"github.com/oribi-db/oribi/salvage"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -108,10 +109,28 @@ func TestSequencesOfRenamedAndDeletedBuckets(t *testing.T) {
 	must.Equal(t, rows(), 0)
 	must.Equal(t, next(t, bucket(t, db, "c")), 1, "a new bucket")
 
-	// As in a store that was salvaged: the bucket's table has another ID.
+	// Without DeleteBucket the row stays, and the next bucket of the name goes on.
 	must.Do(t, db.Store().DropTable("c"))
 	if n := next(t, bucket(t, db, "c")); n < 2 {
 		t.Error("a table of the same name:", n)
+	}
+}
+
+// Sequences go on in a store that was salvaged.
+func TestSequencesGoOnAfterSalvage(t *testing.T) {
+	mem := vfs.NewMem()
+	db := must.Get(kv.Open("/kv", &oribi.Options{FS: mem, Manual: true}))(t)
+	b := bucket(t, db, "a")
+	last := uint64(0)
+	for range 10 {
+		last = next(t, b)
+	}
+	must.Do(t, db.Close())
+	must.Get(salvage.Run(ctx, "/kv", "/saved", &oribi.Options{FS: mem}, func(l salvage.Loss) { t.Error(l) }))(t)
+	saved := must.Get(kv.Open("/saved", &oribi.Options{FS: mem, Manual: true}))(t)
+	defer saved.Close()
+	if n := next(t, must.Get(saved.Bucket("a"))(t)); n <= last {
+		t.Errorf("%d after %d", n, last)
 	}
 }
 
