@@ -44,7 +44,10 @@ func (t *thinner) thin(dst, undo []change.Delta) []change.Delta {
 				n++
 			}
 			if n > 1 {
-				d.List = t.join(undo[:n])
+				if d.List = t.join(undo[:n]); d.List == nil {
+					undo = undo[n:]
+					continue
+				}
 			}
 		case d.List.Kind() == change.Reinsert:
 			if skip := t.unseen(undo, at); skip > 0 {
@@ -105,7 +108,8 @@ func (t *thinner) sees(v *version) bool {
 	return ok && alive
 }
 
-// join returns one UPDATE with the effect of several, which are newest first.
+// join returns one UPDATE with the effect of several, which are newest first; nil if all their columns were
+// dropped.
 func (t *thinner) join(undo []change.Delta) change.List {
 	f := t.folder
 	if t.joined == nil {
@@ -122,6 +126,9 @@ func (t *thinner) join(undo []change.Delta) change.List {
 				t.joined[c], f.setBy[c] = joinedCell{id, cell}, f.updates
 			}
 		}
+	}
+	if !slices.Contains(f.setBy, f.updates) {
+		return nil
 	}
 	start := f.begin()
 	f.lists = change.AppendUpdateHeader(f.lists, change.Update)

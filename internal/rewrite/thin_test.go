@@ -19,6 +19,7 @@ func TestThin(t *testing.T) {
 			changed(8, set(change.Update, 4, 5)), deletion(6), changed(4, set(change.Reinsert, 1, 1)), deletion(3),
 			changed(2, oldest)}
 	}
+	gone := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 99, cellOf(1)) // a dropped column
 	for _, test := range []struct {
 		retained mvcc.Retained
 		undo     []change.Delta
@@ -32,6 +33,8 @@ func TestThin(t *testing.T) {
 		{mvcc.Retained{Floor: 10, Points: []mvcc.Timestamp{1, 7}}, lives(only(change.Reinsert, 2)),
 			"@12 update, @9 update val=4 nullable=5, @6 delete, @4 reinsert, @3 delete, @2 reinsert"},
 		{mvcc.Retained{Floor: 8}, lives(set(change.Reinsert, 2, 2)), "@12 update, @9 update"},
+		{mvcc.Retained{Floor: 10, Points: []mvcc.Timestamp{7}}, []change.Delta{changed(9, gone), changed(8, gone),
+			changed(7, only(change.Update, 1))}, ""},
 	} {
 		f := newFolder(testSchema)
 		thin := thinner{Retained: test.retained, folder: &f}
