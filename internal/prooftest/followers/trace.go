@@ -131,16 +131,21 @@ func (f *Trace) sync() error {
 	return err
 }
 
-// Create creates a table.
+// Create creates a table, with an index if the name is not the first in the alphabet.
 func (f *Trace) Create(name string) {
 	f.Step(true, func(m Model) { m[name] = map[int64]int64{} }, func() error {
 		if err := f.sync(); err != nil {
 			return err
 		}
 		columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
-		if err == nil {
-			_, err = f.Store.CreateTable(name, columns)
+		if err != nil {
+			return err
 		}
+		var options []oribi.TableOption
+		if name != "a" {
+			options = append(options, oribi.Index(byValue, "v"))
+		}
+		_, err = f.Store.CreateTable(name, columns, options...)
 		return err
 	})
 }
@@ -357,7 +362,7 @@ func Content(s *oribi.Store) (text string, err error) {
 	}
 	defer func() { err = errors.Join(err, sn.Close()) }()
 	for _, t := range s.Tables() {
-		rows := map[int64]int64{}
+		rows, n := map[int64]int64{}, 0
 		for cells, err := range t.Scan(context.Background(), oribi.At(sn)).Rows() {
 			if err != nil {
 				return "", err
@@ -365,6 +370,24 @@ func Content(s *oribi.Store) (text string, err error) {
 			rows[cells["k"].(int64)] = cells["v"].(int64)
 		}
 		m[t.Name()] = rows
+		if len(t.Indexes()) == 0 {
+			continue
+		}
+		for cells, err := range t.Scan(context.Background(), oribi.At(sn), oribi.OrderBy(byValue)).Rows() {
+			if err != nil {
+				return "", err
+			}
+			if k := cells["k"].(int64); rows[k] != cells["v"].(int64) {
+				return "", fmt.Errorf("table %s: the index leads to row %v, want %d", t.Name(), cells, rows[k])
+			}
+			n++
+		}
+		if n != len(rows) {
+			return "", fmt.Errorf("table %s: the index leads to %d of %d rows", t.Name(), n, len(rows))
+		}
 	}
 	return m.String(), nil
 }
+
+// byValue is the index of tables.
+const byValue = "by_v"
