@@ -635,3 +635,67 @@ func TestOperandsInStructs(t *testing.T) {
 	must.Fail(t, must.Err(oribi.Patch(ctx, table, visit{K: 1})), oribi.ErrRow, "no column is set")
 	must.Fail(t, must.Err(typed.Get(ctx, 1)), oribi.ErrSchema, "an operand cannot be read")
 }
+
+// Goroutines add to columns that are in a unique index and in another one: what is not refused is in the rows
+// and in the indexes, once.
+func TestOperandsKeepIndexes(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/u", &oribi.Options{FS: vfs.NewMem()}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "u", "k*:int64 n:int64 m:int64?", oribi.Unique("by_n", "n"), oribi.Index("by_m", "m"))
+	const goroutines, keys = 8, 6
+	rounds := seedtest.Rounds(100, 40)
+	b := store.NewBatch()
+	for k := range keys {
+		b.Insert(table, oribi.Row{"k": k, "n": 10 * k})
+	}
+	must.Get(b.Commit(ctx))(t)
+	var added, times, refused atomic.Int64
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(g), 72))
+			b := store.NewBatch()
+			for i := range rounds {
+				deltas := map[int]int64{}
+				for row := range 1 + rng.IntN(3) {
+					deltas[row] = rng.Int64N(9) - 4
+					b.Update(table, oribi.Row{"k": rng.IntN(keys), "n": oribi.Add(deltas[row]), "m": oribi.Add(1)})
+				}
+				if _, err := b.CommitPartial(ctx, oribi.NoSync); err != nil {
+					t.Error(err)
+				}
+				for _, e := range b.Refused() {
+					if delete(deltas, e.Row); !errors.Is(e, oribi.ErrNotUnique) {
+						t.Error(e)
+					}
+					refused.Add(1)
+				}
+				for _, d := range deltas {
+					added.Add(d)
+					times.Add(1)
+				}
+				if len(b.Results()) != 2*len(deltas) {
+					t.Errorf("%d results of %d rows", len(b.Results()), len(deltas))
+				}
+				if g == 0 && i%10 == 0 {
+					if err := table.Flush(ctx); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n, m := int64(0), int64(0)
+	for row := range must.All(t, table.Scan(ctx).Rows()) {
+		must.Equal(t, must.Get(table.GetBy(ctx, "by_n", row["n"]))(t), row)
+		n, m = n+row["n"].(int64), m+row["m"].(int64)
+	}
+	must.Equal(t, n, 10*keys*(keys-1)/2+added.Load())
+	must.Equal(t, m, times.Load())
+	must.Do(t, store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }))
+	if refused.Load() == 0 {
+		t.Error("no row was refused")
+	}
+}
