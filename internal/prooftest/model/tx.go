@@ -97,7 +97,8 @@ func (x *Tx) see(t *Table, key string) {
 		in.seen[key] = r.stored(x.at)
 	}
 	if r := in.own[key]; r != nil && r.At(x.at) != nil {
-		in.seen[key+" written"] = r.stored(x.at)
+		v := r.stored(x.at)
+		in.seen[key+" written "+KeyText(v.cells)] = v // each, also if it is replaced later
 	}
 }
 
