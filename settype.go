@@ -33,10 +33,20 @@ func SetType(column string, to schema.Column) Alteration {
 		}
 		var convert tablet.Conversion
 		before, after, err := d.schema.Retype(column, to, func(from, to *schema.Column) (err error) {
-			if convert, err = bind.Conversion(from, to); err != nil || from.Default == nil {
+			if convert, err = bind.Conversion(from, to); err != nil {
 				return err
 			}
-			if to.Default, err = convert([]byte{}, from.Default); err != nil {
+			if from.Default != nil {
+				to.Default, err = convert([]byte{}, from.Default)
+			}
+			switch added := d.row.Schema.IndexID(from.ID) < 0; {
+			case err != nil:
+			case !added:
+				to.ReadDefault = to.Default // all rows get a cell
+			case from.ReadDefault != nil:
+				to.ReadDefault, err = convert([]byte{}, from.ReadDefault)
+			}
+			if err != nil {
 				return fmt.Errorf("the default does not fit %s: %w: %w", to.TypeName(), err, fault.ErrSchema)
 			}
 			return nil

@@ -104,7 +104,7 @@ func (e *Editor) Set(name string, set func(c *Column) error) error {
 // Retype changes the type of a column: to's Type, Element, Precision, Scale, and Length. If it is
 // another type, a new column in the same place, with an ID assigned by the editor, replaces the
 // column, whose cells the caller converts. convert, if not nil, is called with both columns and may
-// set the default of the new one, which is nil. If the encoding does not fit the new type, the new
+// set the defaults of the new one, which are nil. If the encoding does not fit the new type, the new
 // column has the default encoding. Errors: ErrNoColumn; ErrSchema, also for a key column; the
 // errors of convert.
 func (e *Editor) Retype(name string, to Column,
@@ -136,7 +136,6 @@ func (e *Editor) Retype(name string, to Column,
 		if err := convert(c, &next); err != nil {
 			return 0, 0, fmt.Errorf("column %q: %w", name, err)
 		}
-		next.ReadDefault = next.Default
 		if err := next.check(false); err != nil {
 			return 0, 0, err
 		}

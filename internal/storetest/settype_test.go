@@ -181,3 +181,25 @@ func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
 		check(name, table)
 	}
 }
+
+// Rows that exist when an Alter adds a column, changes its default, and gives it another type have the first
+// default, or NULL without one.
+func TestSetTypeOfAnAddedColumn(t *testing.T) {
+	ctx := context.Background()
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	fillNumbers(t, store, table, 0, 1)
+	must.Do(t, table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "n", Type: schema.Int32}, 126),
+		oribi.SetDefault("n", 24), oribi.SetType("n", schema.Column{Type: schema.Int64}),
+		oribi.AddColumn(schema.Column{Name: "s", Type: schema.Int8, Nullable: true}),
+		oribi.SetDefault("s", 7), oribi.SetType("s", schema.Column{Type: schema.String})))
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 1, "v": 1})
+	must.Get(b.Commit(ctx))(t)
+	for range 2 {
+		must.Equal(t, must.Get(table.Get(ctx, 0, oribi.Columns("n", "s")))(t), oribi.Row{"n": int64(126), "s": nil})
+		must.Equal(t, must.Get(table.Get(ctx, 1, oribi.Columns("n", "s")))(t), oribi.Row{"n": int64(24), "s": "7"})
+		must.Do(t, table.Compact(ctx))
+	}
+}
