@@ -230,7 +230,12 @@ func (t *Table) entriesView(of *tablet.View, v *view, o *readOptions, entries *s
 			return nil
 		}
 	}
-	return entries.SetView(of, tablet.Snapshot{At: mvcc.AsOf(v.ts), Latest: !o.asOf})
+	err := entries.SetView(of, tablet.Snapshot{At: mvcc.AsOf(v.ts), Latest: !o.asOf})
+	if now := t.store.core.Installs(); err == nil && !o.asOf && (now != v.installs || now%2 != 0) {
+		of.Release()
+		return fault.Reworded(fault.ErrTooOld, "the follower was refreshed meanwhile") // the read begins again
+	}
+	return err
 }
 
 // complete reports whether the index has an entry for each row as of ts.

@@ -20,6 +20,8 @@ type view struct {
 	ts   mvcc.Timestamp
 	also func()        // releases what a scan needs besides, with the history; or nil
 	get  time.Duration // when a read of one row began that is timed; else 0
+
+	installs uint64 // of a follower, before the state was acquired
 }
 
 func (v *view) Release() {
@@ -64,6 +66,7 @@ func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view)
 		v.ts = t.store.core.NewestOf(t.tab)
 	}
 	snap.At = mvcc.AsOf(v.ts)
+	v.installs = t.store.core.Installs()
 	if o.snapshot != nil && t.store.core.Follows() {
 		if kept, ok := o.snapshot.pin.State(t.tab); ok {
 			v.View = kept

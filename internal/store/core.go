@@ -42,6 +42,7 @@ type Core struct {
 	Pins         *Pins
 	Counters     *Counters
 	opened       atomic.Int64 // bytes of open files of rowsets
+	installs     atomic.Uint64
 	Recovery     storeinfo.Recovery
 	Tail         atomic.Pointer[wal.Tail] // as Replay, or Follower.Refresh, found it
 

@@ -417,8 +417,14 @@ func (f *Follower) tailBefore(lsn lsn.LSN) *wal.Tail {
 
 // install makes the tables those of next, by name.
 func (f *Follower) install(next map[string]*nextState) {
+	f.core.installs.Add(1)
 	f.core.changeTables(func() { f.replaceTables(next) })
+	f.core.installs.Add(1)
 }
+
+// Installs returns a number that is odd while a Refresh replaces the states of tables, and that changes with
+// each that does. If it is even and has not changed, the states that were acquired meanwhile are of one Refresh.
+func (c *Core) Installs() uint64 { return c.installs.Load() }
 
 func (f *Follower) replaceTables(next map[string]*nextState) {
 	c := f.core

@@ -43,17 +43,62 @@ type indexWrites struct {
 type indexPart struct {
 	*IndexColumns
 	w      *Write
-	own    *stripes            // of w, unless all are locked
-	met    map[string]metEntry // entries that operations have met; nil if none is met again
-	sparse bool                // w inserts only entries that do not exist
+	own    *stripes   // of w, unless all are locked
+	met    metEntries // that may be met again
+	sparse bool       // w inserts only entries that do not exist
 
-	from, to []byte // the entry of the present row before and after the present operation; nil for none
+	from, to []byte    // the entry of the present row before and after the present operation; nil for none
+	was      *metEntry // to before the operation, if it was looked up
 }
 
 // metEntry is an entry after the operations so far.
 type metEntry struct {
 	position
 	op int // the last one that inserted or replaced it; below 0 for none
+}
+
+// metEntries are the entries that the operations of a write batch have met.
+type metEntries struct {
+	list []struct {
+		metEntry
+		key  []byte
+		next int // in list, of an entry whose key has the same hash; below 0 for none
+	}
+	first map[uint64]int // by hash of the key: index in list
+}
+
+func (m *metEntries) find(p bloom.Probe) *metEntry {
+	i, ok := m.first[p.Hash()]
+	if !ok {
+		return nil
+	}
+	for ; i >= 0; i = m.list[i].next {
+		if e := &m.list[i]; bytes.Equal(e.key, p.Key) {
+			return &e.metEntry
+		}
+	}
+	return nil
+}
+
+// set sets the entry with the key of p, which m refers to.
+func (m *metEntries) set(p bloom.Probe, at metEntry) {
+	if e := m.find(p); e != nil {
+		*e = at
+		return
+	}
+	if m.first == nil {
+		m.first = map[uint64]int{}
+	}
+	next, ok := m.first[p.Hash()]
+	if !ok {
+		next = -1
+	}
+	m.first[p.Hash()] = len(m.list)
+	m.list = append(m.list, struct {
+		metEntry
+		key  []byte
+		next int
+	}{at, p.Key, next})
 }
 
 // errEntryHeld is the error of an operation on an entry of a unique index that another batch has locked.
@@ -118,7 +163,7 @@ func (w *Write) resolveIndexed() error {
 	x.locked, x.rows = true, nil
 	for i := range x.parts {
 		p := &x.parts[i]
-		p.met, p.w.ops, p.w.targets = nil, p.w.ops[:0], p.w.targets[:0]
+		p.met, p.w.ops, p.w.targets = metEntries{}, p.w.ops[:0], p.w.targets[:0]
 		p.w.until = mvcc.Max
 	}
 	clear(w.targets)
@@ -176,7 +221,7 @@ func (x *indexWrites) keepRows(w *Write) {
 func (x *indexWrites) changeAll(op *Op, before, after [][]byte) (refused, err error) {
 	for k := range x.parts {
 		p := &x.parts[k]
-		if p.from, p.to = nil, nil; op.Kind == Reindex && !p.Table.Index().Building {
+		if p.from, p.to, p.was = nil, nil, nil; op.Kind == Reindex && !p.Table.Index().Building {
 			continue
 		}
 		p.from, p.to = x.entry(p, op.Key, before), x.entry(p, op.Key, after)
@@ -290,9 +335,12 @@ func (x *indexWrites) checkUnique(p *indexPart, op *Op) (refused, err error) {
 	if p.to == nil || bytes.Equal(p.from, p.to) && !p.Table.Index().Building {
 		return nil, nil
 	}
-	at, err := p.find(p.to)
-	if err != nil || !p.w.exists(at.position) {
+	at, err := p.find(bloom.MakeProbe(p.to))
+	if err != nil {
 		return nil, err
+	}
+	if p.was = &at; !p.w.exists(at.position) {
+		return nil, nil
 	}
 	other, err := p.rowOf(at)
 	if err != nil || bytes.Equal(other, op.Key) { // of an index that is being built
@@ -322,11 +370,11 @@ func (x *indexWrites) lock(p *indexPart, key []byte) error {
 }
 
 // find returns an entry after the operations so far.
-func (p *indexPart) find(key []byte) (metEntry, error) {
-	if at, ok := p.met[string(key)]; ok {
-		return at, nil
+func (p *indexPart) find(probe bloom.Probe) (metEntry, error) {
+	if at := p.met.find(probe); at != nil {
+		return *at, nil
 	}
-	at, err := p.w.find(bloom.MakeProbe(key))
+	at, err := p.w.find(probe)
 	if err != nil {
 		err = fmt.Errorf("index %q: %w", p.Table.Index().Name, err)
 	}
@@ -390,12 +438,15 @@ func (x *indexWrites) change(p *indexPart, op *Op, before, after [][]byte) error
 
 // add adds an operation on an entry.
 func (x *indexWrites) add(p *indexPart, op Op) error {
-	w, at := p.w, metEntry{op: -1}
-	if op.Body == nil || !p.sparse {
+	w, at, probe := p.w, metEntry{op: -1}, bloom.MakeProbe(op.Key)
+	switch {
+	case op.Body == nil || p.was == nil && !p.sparse:
 		var err error
-		if at, err = p.find(op.Key); err != nil {
+		if at, err = p.find(probe); err != nil {
 			return err
 		}
+	case p.was != nil:
+		at = *p.was
 	}
 	i := len(w.ops)
 	w.ops, w.targets = append(w.ops, op), append(w.targets, target{})
@@ -404,14 +455,11 @@ func (x *indexWrites) add(p *indexPart, op Op) error {
 		return err
 	}
 	if x.many && (!p.sparse || x.rows != nil) {
-		if p.met == nil {
-			p.met = map[string]metEntry{}
-		}
 		at = metEntry{after, -1}
 		if op.Body != nil {
 			at.op = i
 		}
-		p.met[string(op.Key)] = at
+		p.met.set(probe, at)
 	}
 	return nil
 }

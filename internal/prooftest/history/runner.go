@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
@@ -240,17 +241,33 @@ func (r *Runner) present() {
 	if r.Store == nil || len(r.Model.Tables) == 0 {
 		return
 	}
-	sn, err := r.Store.Snapshot(r.ctx)
+	now, err := r.now()
+	if err == nil && r.Script.Settings.Hybrid && mvcc.EndOf(now.Time())-now < stepTimestamps {
+		// Otherwise the step may use up the microsecond, and rows expire in the middle of it.
+		r.Wall.move(now.Time().Add(time.Microsecond).Sub(r.Wall.time()))
+		now, err = r.now()
+	}
 	if err != nil {
 		return // a step will find out
 	}
-	now := sn.Timestamp() // may write to the log, which takes State in runs with crashes
-	sn.Close()
 	r.State.Lock()
 	r.Model.Now = now
 	r.State.Unlock()
 	r.passed = max(r.passed, now)
 	r.Wall.pass(now)
+}
+
+// stepTimestamps is more than the number of timestamps that a step takes.
+const stepTimestamps = 2048
+
+// now returns the present time of the store. It may write to the log, which takes State in runs with crashes.
+func (r *Runner) now() (mvcc.Timestamp, error) {
+	sn, err := r.Store.Snapshot(r.ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer sn.Close()
+	return sn.Timestamp(), nil
 }
 
 // Try runs a step and converts a panic to an error, for the history to be shrunk and printed.
