@@ -21,7 +21,7 @@ type view struct {
 	also func()        // releases what a scan needs besides, with the history; or nil
 	get  time.Duration // when a read of one row began that is timed; else 0
 
-	installs uint64 // of a follower, before the state was acquired
+	installs uint64 // of a follower, before ts was chosen
 }
 
 func (v *view) Release() {
@@ -53,6 +53,7 @@ func (t *Table) view(ctx context.Context, o *readOptions, long bool) (view, erro
 // row ends before any of that grows too old.
 func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view) error {
 	snap := tablet.Snapshot{Latest: !o.asOf}
+	v.installs = t.store.core.Installs()
 	switch {
 	case o.asOf:
 		if err := t.pin(ctx, o); err != nil {
@@ -66,7 +67,6 @@ func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view)
 		v.ts = t.store.core.NewestOf(t.tab)
 	}
 	snap.At = mvcc.AsOf(v.ts)
-	v.installs = t.store.core.Installs()
 	if o.snapshot != nil && t.store.core.Follows() {
 		if kept, ok := o.snapshot.pin.State(t.tab); ok {
 			v.View = kept

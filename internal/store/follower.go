@@ -209,6 +209,9 @@ func (f *Follower) publish(p *logPass) {
 	f.core.Tail.Store(p.tail)
 	f.addTail(p.tail)
 	f.core.Advance(p.newest, p.tail.Last(), p.seen)
+	if f.core.installs.Load()%2 != 0 {
+		f.core.installs.Add(1)
+	}
 }
 
 // nextState is the state of a table that a Refresh reads. Exactly one of made and table is set.
@@ -415,15 +418,17 @@ func (f *Follower) tailBefore(lsn lsn.LSN) *wal.Tail {
 	return nil
 }
 
-// install makes the tables those of next, by name.
+// install makes the tables those of next, by name. What is new in them is visible after publish.
 func (f *Follower) install(next map[string]*nextState) {
-	f.core.installs.Add(1)
+	if f.core.installs.Load()%2 == 0 { // else a Refresh failed before publish
+		f.core.installs.Add(1)
+	}
 	f.core.changeTables(func() { f.replaceTables(next) })
-	f.core.installs.Add(1)
 }
 
-// Installs returns a number that is odd while a Refresh replaces the states of tables, and that changes with
-// each that does. If it is even and has not changed, the states that were acquired meanwhile are of one Refresh.
+// Installs returns a number that is odd from when a Refresh replaces the states of tables until it publishes
+// what is new in them, and that changes with each Refresh that does. If it is even and has not changed, the
+// newest timestamp and the states that a reader got meanwhile are of one Refresh.
 func (c *Core) Installs() uint64 { return c.installs.Load() }
 
 func (f *Follower) replaceTables(next map[string]*nextState) {
