@@ -1,6 +1,7 @@
 package tablecmd
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -20,10 +21,15 @@ import (
 // Scan is the verb "oribi table scan".
 func Scan(a *console.Console) *cobra.Command {
 	var f flags.Select
-	var format string
+	var format, index string
 	c := verb.New(a, "scan DIR NAME", "Print rows", func(cmd *cobra.Command, args []string) error {
-		return scan(a, cmd, args, &f, format)
+		if index != "" && f.Order != "key" {
+			return exit.Usage(errors.New("--by-index and --order are two orders"))
+		}
+		return scan(a, cmd, args, &f, index, format)
 	})
+	c.Flags().StringVar(&index, "by-index", "",
+		"print the rows in the order of this index, NULLs first; --reverse is for its reverse order")
 	verb.FormatFlag(c, &format)
 	flags.AsOf(c, &f.AsOf)
 	f.Add(c)
@@ -37,7 +43,7 @@ func Scan(a *console.Console) *cobra.Command {
 
 // scan runs "table scan". It checks all that does not depend on the table before it opens the
 // store.
-func scan(a *console.Console, cmd *cobra.Command, args []string, f *flags.Select, format string) error {
+func scan(a *console.Console, cmd *cobra.Command, args []string, f *flags.Select, index, format string) error {
 	form, err := a.Format(format)
 	if err != nil {
 		return err
@@ -70,6 +76,9 @@ func scan(a *console.Console, cmd *cobra.Command, args []string, f *flags.Select
 			options = append(options, oribi.AnyOrder())
 		case f.Reverse:
 			options = append(options, oribi.Desc())
+		}
+		if index != "" {
+			options = append(options, oribi.OrderBy(index))
 		}
 		e := flags.Explanation(f.Explain)
 		options = append(options, oribi.Explain(e))
