@@ -131,7 +131,7 @@ func AddColumn(c schema.Column, value ...any) Alteration {
 	}
 }
 
-// setDefault sets the default of a new column to a value, if there is one, and checks it.
+// setDefault sets the default of a new column to a value, which may be missing, and checks it.
 func setDefault(c *schema.Column, value []any) error {
 	switch {
 	case len(value) > 1 || len(value) == 1 && c.Default != nil:

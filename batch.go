@@ -633,7 +633,7 @@ func (p *tableOps) operates(c *schema.Column) bool {
 	return slices.ContainsFunc(p.operands, func(o operand.Operand) bool { return o.Column == c.ID })
 }
 
-// operands returns the operands of an operation, nil if there are none. It copies the list.
+// operands returns the operands of an operation; without any it returns nil. It copies the list.
 func (s *Store) operands(list []operand.Operand) *tablet.Operands {
 	if len(list) == 0 {
 		return nil

@@ -24,7 +24,7 @@ import (
 // column is not nullable. A row whose result does not fit the column is refused with ErrOverflow, and so
 // is the string or binary that Append makes too long.
 //
-// Operands are Go values as in Row. One that does not fit, NULL, or of a kind that the column's type does
+// Operands are Go values as in Row. An operand that does not fit, NULL, or of a kind that the column's type does
 // not take, refuses the row when it is added.
 //
 // A transaction that writes an operand has not read the row, so its Commit does not conflict with others

@@ -289,7 +289,7 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 	return v, o, err
 }
 
-// chooseIndex chooses the index that finds the rows of the scan, if there is one.
+// chooseIndex chooses the index that finds the rows of the scan, or none.
 func (sc *Scan) chooseIndex(v *view, o *scan.Options) (err error) {
 	c := indexChooser{t: sc.t, ctx: sc.ctx, v: v, read: &sc.o, o: o}
 	sc.by, err = c.choose()

@@ -123,7 +123,7 @@ func (b *Bucket) leased(tx *oribi.Tx, t *oribi.Table) (last uint64, err error) {
 	return last, nil
 }
 
-// sequenceTable returns the table of the sequences, which it creates if there is none.
+// sequenceTable returns the table of the sequences, which it creates when it is missing.
 func (db *DB) sequenceTable() (*oribi.Table, error) {
 	t, err := db.store.Table(sequencesName)
 	if errors.Is(err, ErrBucketNotFound) {

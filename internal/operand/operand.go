@@ -201,7 +201,7 @@ func rank(t schema.Type, cell []byte) int64 {
 	return bits ^ bits>>63&math.MaxInt64
 }
 
-// Join returns the operand that does what o and then next do, on any cell, if there is one: sums of
+// Join returns the operand that does what o and then next do, on any cell, and whether that exists: sums of
 // integers are exact, and of two numbers of one sign one is out of range if the sum of both is.
 func (o *Operand) Join(next *Operand, c *schema.Column) (Operand, bool) {
 	if o.Kind != next.Kind || o.Column != next.Column || !o.Kind.Wide(c.Type) {

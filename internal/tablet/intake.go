@@ -211,7 +211,7 @@ func (k *intake) checkKey(st *tabletState, key []byte) error {
 	return k.taken(st, key, row, d)
 }
 
-// find returns the new rowset, of those that are open, with a key, and its row there; nil if there is none.
+// find returns the new rowset, of those that are open, with a key, and its row there, or nil.
 func (k *intake) find(p bloom.Probe) (*rowset.DiskRowSet, batch.Ordinal, error) {
 	if k.files == nil {
 		return nil, 0, nil

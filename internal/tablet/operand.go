@@ -142,7 +142,7 @@ func (w *Write) addResult(i, k, c int, cell []byte) error {
 }
 
 // updateOperands returns a change list with the columns of list, which may be empty, and those that the
-// operands of operation i change in its row, which is at p. It is nil if there are none.
+// operands of operation i change in its row, which is at p. Without any it is nil.
 func (w *Write) updateOperands(i int, p position, list change.List) (change.List, error) {
 	sc, op := w.state.schema, &w.ops[i]
 	out := append(w.list[:0], list...)

@@ -20,7 +20,7 @@ type Target struct {
 }
 
 // Operation is one operation of a line: cells in schema order, nil for NULL; Set reports which of
-// them were given. Operands has the operands that were given instead, nil if there are none. It is valid
+// them were given. Operands has the operands that were given instead, or is nil. It is valid
 // until the next operation.
 type Operation struct {
 	Kind     oribi.Op

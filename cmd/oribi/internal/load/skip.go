@@ -16,9 +16,9 @@ func (l *loader) retry(ctx context.Context, r *rows, err error) error {
 		if !ok {
 			return err
 		}
-		r.skip(l, map[int]error{fault.row: fault.cause})
-		r.keep(map[int]error{fault.row: fault.cause})
-		var refused map[int]error
+		refused := map[int]error{fault.row: fault.cause}
+		r.skip(l, refused)
+		r.keep(refused)
 		if refused, err = l.insert(ctx, r, true); err == nil {
 			r.skip(l, refused)
 		}
