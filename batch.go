@@ -692,13 +692,13 @@ func (b *Batch) spoil(err error) {
 
 // Assigned is a value of an auto-incrementing column that Commit assigned to an inserted row.
 type Assigned struct {
-	Row   int // position in the batch, from 0
+	Row   int // position in the batch or transaction, from 0
 	Value int64
 }
 
 // Result is the value that an operand has given a column. See Operand.
 type Result struct {
-	Row    int // position in the batch, from 0
+	Row    int // position in the batch or transaction, from 0
 	Column string
 	Value  any // as in Row
 }
@@ -725,9 +725,11 @@ func (r *results) add(x tablet.Result) {
 // Results returns the results of the operands of the last Commit, in the order of the batch; those of one
 // row in the order of the table's columns. Rows that CommitPartial left out have none, and neither have
 // rows that an Ignore kind did not find. A column that keeps its value has one.
-func (b *Batch) Results() []Result {
-	out := make([]Result, 0, len(b.results.list))
-	for _, r := range b.results.list {
+func (b *Batch) Results() []Result { return b.results.all() }
+
+func (r *results) all() []Result {
+	out := make([]Result, 0, len(r.list))
+	for _, r := range r.list {
 		out = append(out, Result{r.Index, r.Column.Name, bind.Value(r.Column, r.Cell)})
 	}
 	return out

@@ -157,7 +157,10 @@ func (p *tableOps) fold(op *tablet.Op, replacing func(p *tableOps, i int)) (grow
 	p.keep(e, nil)
 	p.garbage += len(prev.Body) + len(op.Key)
 	grown = int64(len(folded.Body) - len(prev.Body))
-	folded.Key, folded.Index = prev.Key, prev.Index
+	folded.Key = prev.Key
+	if folded.Operands == nil { // else the result is that of op
+		folded.Index = prev.Index
+	}
 	*prev = folded
 	return grown, true
 }

@@ -74,6 +74,9 @@ type Tx struct {
 	saved      []*Savepoint       // oldest first, without those that it was rolled back past
 	savedBytes int64              // of saved and undo
 	undo       []replacedOp       // what later writes have replaced in operations before savepoints
+	rows       int                // that were written and not undone, see Tx.Results
+	results    results            // of Commit
+	assigned   []Assigned         // by Commit
 	ended      bool
 }
 
@@ -335,6 +338,9 @@ func (tx *Tx) add(t *Table, fill func()) error {
 	}
 	ops, n, size, refused := len(p.ops), b.n, b.bytes, len(b.refused)
 	fill()
+	for i := range p.ops[ops:] {
+		p.ops[ops+i].Index += tx.rows - n
+	}
 	err := b.Err()
 	if re := (*RowError)(nil); errors.As(err, &re) {
 		re.Row -= n // a row of this call, not of the write batch
@@ -350,6 +356,7 @@ func (tx *Tx) add(t *Table, fill func()) error {
 		b.n, b.bytes, b.refused, b.err = n, size, b.refused[:refused], nil
 		return err
 	}
+	tx.rows += b.n - n
 	tx.take(p, ops)
 	tx.writes++
 	return nil
@@ -514,7 +521,8 @@ type trackedScan struct {
 // Savepoint is a state of a transaction's writes, to which it can be rolled back. See Tx.Savepoint.
 type Savepoint struct {
 	tx       *Tx
-	n        int
+	n        int // operations of the write batch
+	rows     int // of the transaction
 	bytes    int64
 	tables   []savedTable
 	undo     int // length of tx.undo

@@ -55,6 +55,7 @@ func (tx *Tx) Commit(opts ...CommitOption) (mvcc.Timestamp, error) {
 		ts, err := tx.batch.Commit(tx.ctx, opts...)
 		switch {
 		case err == nil:
+			tx.results, tx.assigned = tx.batch.results, tx.batch.assigned
 			return ts, nil
 		case errors.Is(err, fault.ErrRow):
 			// The row was refused in a state that is newer than what the transaction has seen.
@@ -71,6 +72,20 @@ func (tx *Tx) Commit(opts ...CommitOption) (mvcc.Timestamp, error) {
 		}
 	}
 }
+
+// Results returns the results of the operands after Commit, by the positions of their rows, as Batch.Results does.
+// Without a successful Commit it returns none. The position of a row is the number of rows that the
+// transaction has written before it: refused ones do not count, nor do those that RollbackTo has undone, nor
+// a DeleteRange. Sums that follow one another on a row may be carried out as one, which has the position of
+// the last of them, and the result after it.
+//
+// Store.Update commits the last of the transactions that it passes to its function, so the function keeps
+// its argument in a variable for the caller.
+func (tx *Tx) Results() []Result { return tx.results.all() }
+
+// Assigned returns the values that Commit assigned to inserted rows, as Batch.Assigned does, by the
+// positions that Results describes.
+func (tx *Tx) Assigned() []Assigned { return tx.assigned }
 
 // validate returns an error if what the transaction has read was changed, as far as it can tell
 // before the commit: the rest, of write batches that come in between, is left to the commit.
