@@ -115,6 +115,7 @@ type tableOps struct {
 	garbage int             // bytes of buf that no operation uses, at least
 	gaps    keyindex.Gaps   // where it sees no rows
 	deleted keyindex.Ranges // before ops
+	byIndex []*ownEntries   // by the indexes that the transaction has read by
 }
 
 // writes reports whether there are operations, or deletes of ranges.
@@ -129,6 +130,19 @@ type rowState struct {
 	base   [][]byte       // the row before all operations
 	cells  [][]byte       // after op
 }
+
+// ownEntries are the places in the order of an index at which writes of a transaction have put rows. The rows
+// may have left them since.
+type ownEntries struct {
+	columns tablet.IndexColumns
+	list    []ownEntry
+	index   *keyindex.Index // of list, by position
+	touched [][]byte        // keys that were written since list was extended
+	bytes   int64           // that tableOps counts
+}
+
+// ownEntry is the place of a row in the order of an index.
+type ownEntry struct{ entry, position, key []byte }
 
 // errNoBatchStore is the error of a Batch that NewBatch did not make.
 var errNoBatchStore = errors.New("the write batch belongs to no store: use Store.NewBatch")

@@ -47,6 +47,7 @@ func (tx *Tx) RollbackTo(sp *Savepoint) error {
 	for _, u := range slices.Backward(tx.undo[sp.undo:]) {
 		u.ops.ops[u.i] = u.op
 		u.ops.keep(u.ops.find(u.op.Key), nil)
+		u.ops.touch(u.op.Key)
 		tx.savedBytes -= replacedBytes(&u.op)
 	}
 	clear(tx.undo[sp.undo:])
@@ -57,6 +58,9 @@ func (tx *Tx) RollbackTo(sp *Savepoint) error {
 			if t.ops == p {
 				at = t
 			}
+		}
+		for i := at.n; len(p.byIndex) > 0 && i < len(p.ops); i++ {
+			p.touch(p.ops[i].Key)
 		}
 		p.truncate(at.n)
 		p.deleted = at.deleted

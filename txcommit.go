@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/exclusive"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/txmemory"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -38,7 +40,7 @@ func (tx *Tx) Commit(opts ...CommitOption) (mvcc.Timestamp, error) {
 		return tx.Timestamp(), nil
 	}
 	for _, sc := range tx.scans {
-		sc.addExpiry()
+		sc.settle()
 	}
 	s := tx.store
 	if err := s.enterWriting(); err != nil {
@@ -99,6 +101,9 @@ func (tx *Tx) validate() error {
 			return cmp.Or(err, errTxExpired)
 		}
 	}
+	if err := tx.haveIndexes(); err != nil {
+		return err
+	}
 	for !tx.reads.Empty() {
 		changes := s.core.Writer.Since(tx.checked)
 		err := tx.unchanged(changes)
@@ -122,6 +127,9 @@ func (tx *Tx) check(ts mvcc.Timestamp) error {
 	if tx.until <= ts {
 		return errTxExpired
 	}
+	if err := tx.haveIndexes(); err != nil {
+		return err
+	}
 	changes := tx.store.core.Writer.SinceLocked(tx.checked)
 	if changes.Len() > fewChanges || changes.Complete > tx.checked || len(changes.Unknown(&tx.reads)) > 0 {
 		return errRecheck
@@ -141,6 +149,11 @@ func (tx *Tx) unchanged(changes conflict.Changes) error {
 		for _, t := range tx.store.sortedTables() {
 			if t.tab.Number == ch.Table {
 				return fmt.Errorf("table %q: key %s: %w", t.tab.Name(), t.tab.KeyText(ch.Key), errTxConflict)
+			}
+		}
+		for _, x := range tx.indexes {
+			if x.entries.Number == ch.Table {
+				return x.changed()
 			}
 		}
 		return errTxConflict
@@ -173,6 +186,11 @@ func (tx *Tx) compare(changes conflict.Changes) error {
 			}
 		}
 	}
+	for _, x := range tx.indexes {
+		if err := tx.compareIndex(x, upTo); err != nil {
+			return err
+		}
+	}
 	tx.checked = upTo
 	return nil
 }
@@ -193,6 +211,51 @@ func (tx *Tx) compareRange(t *Table, r conflict.Range, upTo mvcc.Timestamp) erro
 		return fmt.Errorf("table %q: key %s: %w", t.tab.Name(), t.tab.KeyText(d.Key()), errTxConflict)
 	}
 	return d.Close()
+}
+
+// compareIndex is compareRange for all entries of an index that the transaction has read.
+func (tx *Tx) compareIndex(x readIndex, upTo mvcc.Timestamp) error {
+	var o readOptions
+	At(tx.snapshot).apply(&o)
+	v, err := x.table.view(tx.ctx, &o, true)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	for _, r := range tx.reads.Ranges(x.entries.Number) {
+		if err := tx.store.interrupted(tx.ctx); err != nil {
+			return err
+		}
+		var entries tablet.View
+		if err := x.table.entriesView(&entries, &v, &o, x.entries); err != nil {
+			return err
+		}
+		d := entries.Diff(scan.Options{Columns: entries.All, Lower: r.Lower, Upper: r.Upper}, mvcc.AsOf(upTo))
+		changed := d.Next()
+		if err := d.Close(); err != nil {
+			return err
+		}
+		if changed {
+			return x.changed()
+		}
+	}
+	return nil
+}
+
+// haveIndexes returns an error if an index of which the transaction has read entries was dropped: write batches
+// no longer change it.
+func (tx *Tx) haveIndexes() error {
+	for _, x := range tx.indexes {
+		if !slices.Contains(x.table.tab.Indexes(), x.entries.Tablet) {
+			return fmt.Errorf("table %q: index %q was dropped: %w", x.table.tab.Name(), x.entries.Index().Name, errTxConflict)
+		}
+	}
+	return nil
+}
+
+// changed returns the error of a transaction that has read entries of the index that have changed.
+func (x readIndex) changed() error {
+	return fmt.Errorf("table %q: index %q: an entry: %w", x.table.tab.Name(), x.entries.Index().Name, errTxConflict)
 }
 
 // exclusiveAfter is the number of conflicts after which an attempt of Update is exclusive.
