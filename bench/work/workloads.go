@@ -106,7 +106,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	for _, c := range KuduScans {
 		out = append(out, kuduScan(c, of(c.Workload)))
 	}
-	out = append(append(append(out, ownWrites()...), indexes()...), increments())
+	out = append(append(append(append(out, ownWrites()...), indexes()...), increments()), examplePrograms()...)
 	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), queue(), manyTables(), scanChecksums(), open(),
 		openMany(), replay(), getStart(),
 		load(of("load")), loadParquet(of(LoadParquet)), loadPackages(), scanCSV(), columnDecode(of("column-decode")))

@@ -8,10 +8,10 @@ package main
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
 	"log"
-	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,54 +50,48 @@ func (l *Limiter) Allow(ctx context.Context, client string) (bool, error) {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: limiter DIR")
+	pairs := flag.Int("n", 1, "pairs of clients, one of which makes 24 requests in a minute, and one 8")
+	if flag.Parse(); flag.NArg() != 1 {
+		log.Fatal("usage: limiter [-n N] DIR")
 	}
-	if err := run(context.Background(), os.Args[1]); err != nil {
-		log.Fatal(err)
-	}
+	run(context.Background(), flag.Arg(0), *pairs)
 }
 
-// run plays three minutes of 16 goroutines that serve two clients. It moves the store's clock, so that
-// counters expire without waiting.
-func run(ctx context.Context, dir string) error {
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
+
+// run plays three minutes of 16 goroutines that serve pairs of clients. It moves the store's clock, so
+// that counters expire without waiting.
+func run(ctx context.Context, dir string, pairs int) {
 	clock := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	now := func() time.Time { return clock }
-	store, err := oribi.Open(dir, &oribi.Options{History: time.Minute, Clock: mvcc.NewHybridClock(now)})
-	if err != nil {
-		return err
-	}
+	store := must(oribi.Open(dir, &oribi.Options{History: time.Minute, Clock: mvcc.NewHybridClock(now)}))
 	defer store.Close()
-	counters, err := oribi.OpenTable[Counter](store, "counters")
-	if err != nil {
-		return err
-	}
-	l := &Limiter{store, counters, now}
+	l := &Limiter{store, must(oribi.OpenTable[Counter](store, "counters")), now}
 	for range 3 {
 		var ada, bob atomic.Int32
 		var servers sync.WaitGroup
-		var errs [16]error
-		for i := range errs {
+		for i := range 16 {
 			servers.Go(func() {
 				client, allowed := "ada", &ada
 				if i%4 == 0 {
 					client, allowed = "bob", &bob
 				}
-				for range 2 { // 24 requests of ada, 8 of bob
-					ok, err := l.Allow(ctx, client)
-					if errs[i] = errors.Join(errs[i], err); ok {
+				for r := range 2 * pairs { // 24 of each ada, 8 of each bob
+					if must(l.Allow(ctx, client+strconv.Itoa(r/2))) {
 						allowed.Add(1)
 					}
 				}
 			})
 		}
 		servers.Wait()
-		live, err := counters.Table.Count(ctx)
-		if err := errors.Join(errors.Join(errs[:]...), err); err != nil {
-			return err
-		}
-		fmt.Printf("%s  ada: %d of 24, bob: %d of 8, %d counters\n", clock.Format("15:04"), ada.Load(), bob.Load(), live)
+		live := must(l.counters.Table.Count(ctx))
+		fmt.Printf("%s  ada: %d of %d, bob: %d of %d, %d counters\n", clock.Format("15:04"),
+			ada.Load(), 24*pairs, bob.Load(), 8*pairs, live)
 		clock = clock.Add(time.Minute)
 	}
-	return nil
 }

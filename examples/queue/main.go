@@ -10,9 +10,9 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,10 +72,11 @@ func (q *Queue) Done(ctx context.Context, job Job) (bool, error) {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: queue DIR")
+	jobs := flag.Int("n", 20, "jobs")
+	if flag.Parse(); flag.NArg() != 1 {
+		log.Fatal("usage: queue [-n N] DIR")
 	}
-	run(context.Background(), os.Args[1])
+	run(context.Background(), flag.Arg(0), *jobs)
 }
 
 func must[T any](v T, err error) T {
@@ -86,13 +87,13 @@ func must[T any](v T, err error) T {
 }
 
 // run plays four workers of which one dies with a job. It moves the store's clock, so that nobody waits.
-func run(ctx context.Context, dir string) {
+func run(ctx context.Context, dir string, jobs int) {
 	clock := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	now := func() time.Time { return clock }
 	store := must(oribi.Open(dir, &oribi.Options{History: time.Minute, Clock: mvcc.NewHybridClock(now)}))
 	defer store.Close()
 	q := &Queue{store, must(oribi.OpenTable[Job](store, "jobs")), now}
-	for i := range 20 {
+	for i := range jobs {
 		must(q.Push(ctx, fmt.Sprintf("mail %02d", i)))
 	}
 	for _, pause := range []time.Duration{time.Minute, time.Minute, patience} {

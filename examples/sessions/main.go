@@ -1,7 +1,6 @@
 // Command sessions is a store of web sessions that expire.
 //
-// The rows are structs, and each request is one read or one small write. Sessions expire by themselves: a
-// row is absent from the time in its column on. An index finds the sessions of a user.
+// Sessions expire by themselves: a row is absent from the time in its column on. An index finds a user's.
 //
 //	go run ./examples/sessions sessions.oribi
 package main
@@ -10,9 +9,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
-	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oribi-db/oribi"
@@ -34,12 +35,11 @@ type Sessions struct {
 	now  func() time.Time
 }
 
-// Begin starts a session. When it returns, the session survives a crash.
-func (s *Sessions) Begin(ctx context.Context, user string) (Session, error) {
-	session := Session{User: user, Expires: s.now().Add(lifetime)}
-	rand.Read(session.Token[:])
-	_, err := s.rows.Insert(ctx, session)
-	return session, err
+// Begin starts a session and returns its token. When it returns, the session survives a crash.
+func (s *Sessions) Begin(ctx context.Context, user string) (token [16]byte, err error) {
+	rand.Read(token[:])
+	_, err = s.rows.Insert(ctx, Session{token, user, s.now().Add(lifetime)})
+	return token, err
 }
 
 // Find returns the session of a token. Errors: oribi.ErrNotFound, also if it has expired.
@@ -58,59 +58,63 @@ func (s *Sessions) Renew(ctx context.Context, token [16]byte) error {
 	return err
 }
 
-// EndAll ends all sessions of a user and returns how many there were.
-func (s *Sessions) EndAll(ctx context.Context, user string) (int64, error) {
-	res, err := s.rows.Table.DeleteWhere(ctx, oribi.Where(oribi.Eq("user", user)))
-	return res.Rows, err
+// EndAll ends all sessions of a user.
+func (s *Sessions) EndAll(ctx context.Context, user string) error {
+	_, err := s.rows.Table.DeleteWhere(ctx, oribi.Where(oribi.Eq("user", user)))
+	return err
 }
 
+// main plays a morning of 16 servers. It moves the store's clock, so that sessions expire without waiting.
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: sessions DIR")
+	n := flag.Int("n", 3, "users, of whom a third stays, a third logs out, and a third goes away")
+	if flag.Parse(); flag.NArg() != 1 {
+		log.Fatal("usage: sessions [-n N] DIR")
 	}
-	if err := run(context.Background(), os.Args[1]); err != nil {
-		log.Fatal(err)
-	}
-}
-
-// run plays a morning of three users. It moves the store's clock, so that sessions expire without waiting.
-func run(ctx context.Context, dir string) error {
-	clock := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	ctx, clock := context.Background(), time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	now := func() time.Time { return clock }
-	// Sessions need no history: what was deleted may be dropped after a minute.
-	store, err := oribi.Open(dir, &oribi.Options{History: time.Minute, Clock: mvcc.NewHybridClock(now)})
+	store, err := oribi.Open(flag.Arg(0), &oribi.Options{History: time.Minute, Clock: mvcc.NewHybridClock(now)})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
 	defer store.Close()
 	rows, err := oribi.OpenTable[Session](store, "sessions")
 	if err != nil {
+		log.Fatal(err)
+	}
+	s, tokens := &Sessions{rows, now}, make([][16]byte, *n)
+	each := func(what string, from, step int, serve func(user int) error) {
+		var servers sync.WaitGroup
+		var served atomic.Int32
+		for server := range 16 {
+			servers.Go(func() {
+				for user := from + server*step; user < *n; user += 16 * step {
+					if err := serve(user); err == nil {
+						served.Add(1)
+					} else if !errors.Is(err, oribi.ErrNotFound) {
+						log.Fatal(err)
+					}
+				}
+			})
+		}
+		servers.Wait()
+		fmt.Printf("%s  %d %s\n", clock.Format("15:04"), served.Load(), what)
+	}
+	find := func(user int) (err error) {
+		for range 10 { // requests
+			_, err = s.Find(ctx, tokens[user])
+		}
 		return err
 	}
-	sessions, tokens := &Sessions{rows, now}, map[string][16]byte{}
-	users := []string{"ada", "bob", "cyd"}
-	for _, user := range users {
-		session, beginErr := sessions.Begin(ctx, user)
-		tokens[user], err = session.Token, errors.Join(err, beginErr)
-	}
-	show := func() {
-		for _, user := range users {
-			session, err := sessions.Find(ctx, tokens[user])
-			if err == nil {
-				fmt.Printf("%s  %s: until %s\n", clock.Format("15:04"), user, session.Expires.Format("15:04"))
-			} else {
-				fmt.Printf("%s  %s: no session: %t\n", clock.Format("15:04"), user, errors.Is(err, oribi.ErrNotFound))
-			}
-		}
-	}
-	show()
+	renew := func(user int) error { return s.Renew(ctx, tokens[user]) }
+	each("begin a session", 0, 1, func(user int) (err error) {
+		tokens[user], err = s.Begin(ctx, fmt.Sprint("user ", user))
+		return err
+	})
+	each("have a session", 0, 1, find)
 	clock = clock.Add(20 * time.Minute)
-	err = errors.Join(err, sessions.Renew(ctx, tokens["ada"]))
-	ended, endErr := sessions.EndAll(ctx, "bob")
-	fmt.Printf("%s  ada renews, bob logs out of %d session\n", clock.Format("15:04"), ended)
+	each("renew it", 0, 3, renew)
+	each("log out", 1, 3, func(user int) error { return s.EndAll(ctx, fmt.Sprint("user ", user)) })
 	clock = clock.Add(15 * time.Minute)
-	show()
-	late := sessions.Renew(ctx, tokens["cyd"])
-	fmt.Printf("%s  cyd is too late: %t\n", clock.Format("15:04"), errors.Is(late, oribi.ErrNotFound))
-	return errors.Join(err, endErr)
+	each("have a session", 0, 1, find)
+	each("renew it, too late", 2, 3, renew)
 }

@@ -9,9 +9,9 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -66,15 +66,13 @@ func (s *Shop) Buy(ctx context.Context, mail, name string, day time.Time) (bool,
 	return false, nil
 }
 
-// Page returns the first n orders of a scan by user and day.
-func (s *Shop) Page(ctx context.Context, n int64, opts ...oribi.ScanOption) (page []Order, err error) {
-	for order, err := range s.orders.Scan(ctx, append(opts, oribi.OrderBy("by_user"), oribi.Limit(n))...) {
-		if err != nil {
-			return nil, err
-		}
-		page = append(page, order)
+// Page returns the first n orders of a user by day.
+func (s *Shop) Page(ctx context.Context, user, n int64, opts ...oribi.ScanOption) (page []Order, err error) {
+	opts = append(opts, oribi.Where(oribi.Eq("user", user)), oribi.OrderBy("by_user"), oribi.Limit(n))
+	for order, scanErr := range s.orders.Scan(ctx, opts...) {
+		page, err = append(page, order), scanErr // an error ends the scan
 	}
-	return page, nil
+	return page, err
 }
 
 func must[T any](v T, err error) T {
@@ -85,36 +83,38 @@ func must[T any](v T, err error) T {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: shop DIR")
+	lamps := flag.Int("n", 1, "kinds of lamps: there are 100 of each, and each customer wants 10")
+	if flag.Parse(); flag.NArg() != 1 {
+		log.Fatal("usage: shop [-n N] DIR")
 	}
-	ctx, store := context.Background(), must(oribi.Open(os.Args[1], nil))
+	ctx, store := context.Background(), must(oribi.Open(flag.Arg(0), nil))
 	defer store.Close()
 	s := &Shop{store, must(oribi.OpenTable[User](store, "users")), must(oribi.OpenTable[Item](store, "items")),
 		must(oribi.OpenTable[Order](store, "orders"))}
-	must(s.users.Insert(ctx, User{1, "Ada", "ada@example.org"}, User{2, "Bob", "bob@example.org"}))
-	must(s.items.Insert(ctx, Item{Name: "lamp", Price: oribi.NewDecimal(1990, 2), Left: 100}))
+	users := []User{{1, "Ada", "ada@example.org"}, {2, "Bob", "bob@example.org"}}
+	must(s.users.Insert(ctx, users...))
+	for i := range *lamps {
+		must(s.items.Insert(ctx, Item{Name: fmt.Sprint("lamp ", i), Price: oribi.NewDecimal(1990, 2), Left: 100}))
+	}
 	_, err := s.users.Insert(ctx, User{3, "Cyd", "bob@example.org"})
 	fmt.Println("an address twice:", errors.Is(err, oribi.ErrNotUnique))
-
 	var customers sync.WaitGroup
 	for i := range 16 {
 		customers.Go(func() {
-			for n := range 10 {
-				day := time.Date(2026, 3, 1+n, 0, 0, 0, 0, time.UTC)
-				must(s.Buy(ctx, []string{"ada@example.org", "bob@example.org"}[i%2], "lamp", day))
+			for n := range 10 * *lamps {
+				name, day := fmt.Sprint("lamp ", (i+n)%*lamps), time.Date(2026, 3, 1+n%31, 0, 0, 0, 0, time.UTC)
+				must(s.Buy(ctx, users[i%2].Mail, name, day))
+				must(s.Page(ctx, users[i%2].ID, 5, oribi.Desc())) // the newest
 			}
 		})
 	}
 	customers.Wait()
-	lamp := must(s.items.Get(ctx, "lamp"))
-	fmt.Printf("wanted 160, sold %d, left %d\n", must(s.orders.Table.Count(ctx)), lamp.Left)
-
+	sold, lamp := must(s.orders.Table.Count(ctx)), must(s.items.Get(ctx, "lamp 0"))
+	fmt.Printf("wanted %d, sold %d, left %d\n", 160**lamps, sold, lamp.Left)
 	place := func(o Order) oribi.Key { return oribi.Key{o.User, o.Day, o.ID} } // in the index
-	ada := oribi.Where(oribi.Eq("user", 1))
-	first := must(s.Page(ctx, 5, ada))
-	second := must(s.Page(ctx, 5, ada, oribi.Above(place(first[4]))))
-	back := must(s.Page(ctx, 5, ada, oribi.Below(place(second[0])), oribi.Desc()))
+	first := must(s.Page(ctx, 1, 5))
+	second := must(s.Page(ctx, 1, 5, oribi.Above(place(first[4]))))
+	back := must(s.Page(ctx, 1, 5, oribi.Below(place(second[0])), oribi.Desc()))
 	slices.Reverse(back)
 	fmt.Println("back on the first page:", slices.Equal(first, back), "of", len(back))
 }
