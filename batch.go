@@ -115,6 +115,7 @@ type tableOps struct {
 	garbage int             // bytes of buf that no operation uses, at least
 	gaps    keyindex.Gaps   // where it sees no rows
 	deleted keyindex.Ranges // before ops
+	byIndex []*ownEntries   // by the indexes that the transaction has read by
 }
 
 // writes reports whether there are operations, or deletes of ranges.
@@ -129,6 +130,19 @@ type rowState struct {
 	base   [][]byte       // the row before all operations
 	cells  [][]byte       // after op
 }
+
+// ownEntries are the places in the order of an index at which writes of a transaction have put rows. The rows
+// may have left them since.
+type ownEntries struct {
+	columns tablet.IndexColumns
+	list    []ownEntry
+	index   *keyindex.Index // of list, by position
+	touched [][]byte        // keys that were written since list was extended
+	bytes   int64           // that tableOps counts
+}
+
+// ownEntry is the place of a row in the order of an index.
+type ownEntry struct{ entry, position, key []byte }
 
 // errNoBatchStore is the error of a Batch that NewBatch did not make.
 var errNoBatchStore = errors.New("the write batch belongs to no store: use Store.NewBatch")
@@ -692,13 +706,13 @@ func (b *Batch) spoil(err error) {
 
 // Assigned is a value of an auto-incrementing column that Commit assigned to an inserted row.
 type Assigned struct {
-	Row   int // position in the batch, from 0
+	Row   int // position in the batch or transaction, from 0
 	Value int64
 }
 
 // Result is the value that an operand has given a column. See Operand.
 type Result struct {
-	Row    int // position in the batch, from 0
+	Row    int // position in the batch or transaction, from 0
 	Column string
 	Value  any // as in Row
 }
@@ -725,9 +739,11 @@ func (r *results) add(x tablet.Result) {
 // Results returns the results of the operands of the last Commit, in the order of the batch; those of one
 // row in the order of the table's columns. Rows that CommitPartial left out have none, and neither have
 // rows that an Ignore kind did not find. A column that keeps its value has one.
-func (b *Batch) Results() []Result {
-	out := make([]Result, 0, len(b.results.list))
-	for _, r := range b.results.list {
+func (b *Batch) Results() []Result { return b.results.all() }
+
+func (r *results) all() []Result {
+	out := make([]Result, 0, len(r.list))
+	for _, r := range r.list {
 		out = append(out, Result{r.Index, r.Column.Name, bind.Value(r.Column, r.Cell)})
 	}
 	return out

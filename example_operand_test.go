@@ -64,3 +64,37 @@ func ExampleOperand() {
 	// 103
 	// oribi: row 0 of table "pages" key "/": column "hits": 103 + 200 is out of range for uint8 true
 }
+
+// Each visitor gets the next number. The function passes on its transaction, which has the results once
+// Update has committed it.
+func ExampleTx_Results() {
+	ctx := context.Background()
+	store, err := oribi.Open("/visits", &oribi.Options{FS: vfs.NewMem()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	type counter struct {
+		Name string `oribi:"name,key"`
+		N    int64
+	}
+	counters, err := oribi.OpenTable[counter](store, "counters")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		var last *oribi.Tx
+		err := store.Update(ctx, func(tx *oribi.Tx) error {
+			last = tx
+			return tx.Upsert(counters.Table, oribi.Row{"name": "visitors", "n": oribi.Add(1)})
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(last.Results()[0].Value)
+	}
+	// Output:
+	// 1
+	// 2
+	// 3
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
@@ -70,12 +71,9 @@ func (r *indexRead) end() { r.t.done(&r.v) }
 
 // readBy finds the key of the row with the given values. The caller calls end, unless it returns an error.
 func (t *Table) readBy(ctx context.Context, index string, values any, o *readOptions) (_ *indexRead, err error) {
-	entries, err := t.index(index)
+	entries, err := t.uniqueIndex(index)
 	if err != nil {
 		return nil, err
-	}
-	if !entries.Index().Unique {
-		return nil, t.errorf(fmt.Errorf("index %q is not unique: %w", index, fault.ErrSchema))
 	}
 	r := &indexRead{t: t}
 	if err := t.begin(ctx, o, true, &r.v); err != nil { // with the index's history
@@ -86,48 +84,87 @@ func (t *Table) readBy(ctx context.Context, index string, values any, o *readOpt
 			r.end()
 		}
 	}()
-	c, ok := t.tab.IndexColumns(r.v.TableSchema, entries.Tablet)
-	if !ok {
-		return nil, t.errorf(fmt.Errorf("index %q was dropped: %w", index, fault.ErrSchema))
-	}
-	list, ok := values.(Key)
-	if !ok {
-		list = Key{values}
-	}
-	cells, err := t.indexCells(&c, r.v.Schema, list)
+	l, err := t.lookupIn(&r.v, entries, values)
 	if err != nil {
-		return nil, fmt.Errorf("oribi: index %q: %w", index, err)
+		return nil, err
 	}
-	if !complete(entries, r.v.ts) {
-		if r.key, err = t.keyBy(ctx, &r.v, &c, list); err != nil {
-			return nil, t.errorf(err)
-		}
-		return r, nil
+	if complete(entries, r.v.ts) {
+		r.key, err = l.key(t, &r.v, o)
+	} else {
+		r.key, err = t.keyBy(ctx, &r.v, l)
 	}
-	var v tablet.View
-	if err := t.entriesView(&v, &r.v, o, entries); err != nil {
-		return nil, t.errorf(err)
+	return r, t.errorf(err)
+}
+
+// indexLookup is a look for the row with some values in the columns of a unique index.
+type indexLookup struct {
+	tablet.IndexColumns
+	entries *store.Table
+	values  Key
+	entry   []byte
+}
+
+// uniqueIndex returns the entries of a unique index. Errors: ErrSchema.
+func (t *Table) uniqueIndex(name string) (*store.Table, error) {
+	entries, err := t.index(name)
+	if err == nil && !entries.Index().Unique {
+		err = t.errorf(fmt.Errorf("index %q is not unique: %w", name, fault.ErrSchema))
 	}
-	defer v.Release()
-	found, ok, err := v.Get(c.AppendPrefix(nil, cells), []int{v.Schema.Index(tablet.RowColumn)}, nil)
+	return entries, err
+}
+
+// lookupIn returns a look for the row with the given values.
+func (t *Table) lookupIn(v *view, entries *store.Table, values any) (l indexLookup, err error) {
+	l.entries = entries
+	var ok bool
+	name := entries.Index().Name
+	if l.IndexColumns, ok = t.tab.IndexColumns(v.TableSchema, entries.Tablet); !ok {
+		return l, t.errorf(fmt.Errorf("index %q was dropped: %w", name, fault.ErrSchema))
+	}
+	if l.values, ok = values.(Key); !ok {
+		l.values = Key{values}
+	}
+	cells, err := t.indexCells(&l.IndexColumns, v.Schema, l.values)
+	if err != nil {
+		return l, fmt.Errorf("oribi: index %q: %w", name, err)
+	}
+	l.entry = l.AppendPrefix(nil, cells)
+	return l, nil
+}
+
+// key returns the key of the row. Errors: ErrNotFound.
+func (l *indexLookup) key(t *Table, v *view, o *readOptions) ([]byte, error) {
+	var entries tablet.View
+	if err := t.entriesView(&entries, v, o, l.entries); err != nil {
+		return nil, err
+	}
+	defer entries.Release()
+	found, ok, err := entries.Get(l.entry, []int{entries.Schema.Index(tablet.RowColumn)}, nil)
 	switch {
 	case err != nil:
-		return nil, t.errorf(fmt.Errorf("index %q: %w", index, err))
+		return nil, fmt.Errorf("index %q: %w", l.entries.Index().Name, err)
 	case !ok:
-		return nil, t.errorf(fmt.Errorf("index %q: no row with these values: %w", index, fault.ErrNotFound))
+		return nil, l.missing()
 	}
-	r.key = found[0]
-	return r, nil
+	return found[0], nil
+}
+
+func (l *indexLookup) missing() error {
+	return fmt.Errorf("index %q: no row with these values: %w", l.entries.Index().Name, fault.ErrNotFound)
+}
+
+// tests returns predicates that are true for the row alone.
+func (l *indexLookup) tests(s *schema.Schema) (tests []Predicate) {
+	for i, value := range l.values {
+		tests = append(tests, Eq(s.Columns[l.Columns[i]].Name, value))
+	}
+	return tests
 }
 
 // keyBy returns the key of a row with the given values in the columns of an index, by a look through the
 // table. Errors: ErrNotFound.
-func (t *Table) keyBy(ctx context.Context, v *view, c *tablet.IndexColumns, values Key) ([]byte, error) {
-	var tests []Predicate
-	for i, value := range values {
-		tests = append(tests, Eq(v.Schema.Columns[c.Columns[i]].Name, value))
-	}
-	filter, err := t.filter(v.Schema, tests, false)
+func (t *Table) keyBy(ctx context.Context, v *view, l indexLookup) ([]byte, error) {
+	filter, err := t.filter(v.Schema, l.tests(v.Schema), false)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +181,7 @@ func (t *Table) keyBy(ctx context.Context, v *view, c *tablet.IndexColumns, valu
 			return nil, err
 		}
 	}
-	return nil, cmp.Or(it.Close(), fault.ErrNotFound)
+	return nil, cmp.Or(it.Close(), l.missing())
 }
 
 // indexCells returns the cells of values in the columns of an index, of which none is NULL.

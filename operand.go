@@ -15,7 +15,7 @@ import (
 //
 // The value before is that of the newest state with the earlier operations of the batch applied, and the
 // row stays locked from then on. So operations with operands do not conflict with one another, each is
-// carried out once, and no value is read before. Batch.Results returns the new values. In the log, the
+// carried out once, and no value is read before. Batch.Results and Tx.Results return the new values. In the log, the
 // history, and indexes, the operation is one with plain values; a column that keeps its value is not
 // changed.
 //

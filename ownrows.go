@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/oribi-db/oribi/internal/keyindex"
@@ -84,6 +85,59 @@ func (b *Batch) after(t *Table, v *view, key []byte, cells [][]byte) ([][]byte, 
 	return cells, nil
 }
 
+// touch says that the row with a key was written, or a write of it undone.
+func (p *tableOps) touch(key []byte) {
+	if key == nil {
+		return
+	}
+	for _, own := range p.byIndex {
+		own.touched = append(own.touched, key)
+		own.count(p, sliceBytes)
+	}
+}
+
+// count counts n more bytes of memory.
+func (own *ownEntries) count(p *tableOps, n int64) {
+	own.bytes += n
+	p.stateBytes += n
+}
+
+// ownEntriesOf returns the places of written rows in an index. touched has the rows that may be at new ones.
+func (p *tableOps) ownEntriesOf(c tablet.IndexColumns) *ownEntries {
+	i := slices.IndexFunc(p.byIndex, func(own *ownEntries) bool { return own.columns.Table == c.Table })
+	if i >= 0 && len(p.byIndex[i].list) > 2*p.index.Keys()+1000 { // most are left
+		p.stateBytes -= p.byIndex[i].bytes
+		p.byIndex = slices.Delete(p.byIndex, i, i+1)
+		i = -1
+	}
+	if i >= 0 {
+		return p.byIndex[i]
+	}
+	own := &ownEntries{columns: c}
+	own.index = &keyindex.Index{Key: func(op int) []byte { return own.list[op].position }}
+	p.extend()
+	for at := p.index.Range(nil, nil, false); at.Key() != nil; at.Next() {
+		own.touched = append(own.touched, at.Key())
+		own.count(p, sliceBytes)
+	}
+	p.byIndex = append(p.byIndex, own)
+	return own
+}
+
+// ownEntryBytes is about the memory of an entry besides its bytes.
+const ownEntryBytes = 3*sliceBytes + 32
+
+// add adds the place of a row with a key and all its cells.
+func (own *ownEntries) add(p *tableOps, key []byte, cells [][]byte) {
+	entry, position := own.columns.Entry(key, cells)
+	if own.index.Find(position) >= 0 {
+		return
+	}
+	own.list = append(own.list, ownEntry{entry, position, bytes.Clone(key)})
+	own.index.Extend(len(own.list))
+	own.count(p, int64(len(position)+len(key))+ownEntryBytes)
+}
+
 // keep sets the state of an entry; nil removes it.
 func (p *tableOps) keep(e int, st *rowState) {
 	if old := p.states[e]; old != nil {
@@ -134,7 +188,8 @@ func (p *tableOps) truncate(n int) {
 	}
 }
 
-// fold replaces an operation and the accepted next one on the same key by one, if that is possible.
+// fold replaces an operation and the accepted next one on the same key by one, in the place of the first, if
+// that is possible.
 // It returns by how much the size of the operations grows. It calls replacing before it replaces an
 // operation.
 func (p *tableOps) fold(op *tablet.Op, replacing func(p *tableOps, i int)) (grown int64, ok bool) {
@@ -147,6 +202,9 @@ func (p *tableOps) fold(op *tablet.Op, replacing func(p *tableOps, i int)) (grow
 		return 0, false
 	}
 	prev := &p.ops[last]
+	if p.table.tab.MovesUnique(p.schema, prev, op) {
+		return 0, false // it may take what an operation in between frees, or the other way round
+	}
 	p.reserve(len(prev.Body) + len(op.Body) + 64)
 	folded, buf, ok := p.schema.Folded(p.buf, prev, op)
 	p.buf = buf
@@ -157,7 +215,10 @@ func (p *tableOps) fold(op *tablet.Op, replacing func(p *tableOps, i int)) (grow
 	p.keep(e, nil)
 	p.garbage += len(prev.Body) + len(op.Key)
 	grown = int64(len(folded.Body) - len(prev.Body))
-	folded.Key, folded.Index = prev.Key, prev.Index
+	folded.Key = prev.Key
+	if folded.Operands == nil { // else the result is that of op
+		folded.Index = prev.Index
+	}
 	*prev = folded
 	return grown, true
 }

@@ -24,7 +24,7 @@ func (tx *Tx) Savepoint() (*Savepoint, error) {
 	if err := tx.count(); err != nil {
 		return nil, err
 	}
-	sp := &Savepoint{tx: tx, n: tx.batch.n, bytes: tx.batch.bytes, undo: len(tx.undo)}
+	sp := &Savepoint{tx: tx, n: tx.batch.n, rows: tx.rows, bytes: tx.batch.bytes, undo: len(tx.undo)}
 	for _, p := range tx.batch.tables {
 		sp.tables = append(sp.tables, savedTable{p, len(p.ops), p.deleted})
 	}
@@ -47,6 +47,7 @@ func (tx *Tx) RollbackTo(sp *Savepoint) error {
 	for _, u := range slices.Backward(tx.undo[sp.undo:]) {
 		u.ops.ops[u.i] = u.op
 		u.ops.keep(u.ops.find(u.op.Key), nil)
+		u.ops.touch(u.op.Key)
 		tx.savedBytes -= replacedBytes(&u.op)
 	}
 	clear(tx.undo[sp.undo:])
@@ -58,11 +59,14 @@ func (tx *Tx) RollbackTo(sp *Savepoint) error {
 				at = t
 			}
 		}
+		for i := at.n; len(p.byIndex) > 0 && i < len(p.ops); i++ {
+			p.touch(p.ops[i].Key)
+		}
 		p.truncate(at.n)
 		p.deleted = at.deleted
 		p.gaps = keyindex.Gaps{}
 	}
-	tx.batch.n, tx.batch.bytes = sp.n, sp.bytes
+	tx.batch.n, tx.rows, tx.batch.bytes = sp.n, sp.rows, sp.bytes
 	tx.turns++
 	tx.writes++
 	tx.savedBytes -= savepointBytes * int64(len(tx.saved)-at-1)

@@ -281,7 +281,7 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 		o.Limit = cursorRows // batches grow: a loop that ends early has read little more than it got
 	}
 	sc.skipDone(&o)
-	if sc.tx == nil && !sc.expired {
+	if !sc.expired {
 		if err = sc.chooseIndex(&v, &o); err != nil {
 			v.Release()
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/exclusive"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keyindex"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/txmemory"
 	"github.com/oribi-db/oribi/mvcc"
@@ -62,7 +63,8 @@ type Tx struct {
 	reads      conflict.ReadSet
 	checked    mvcc.Timestamp // nothing in reads has changed up to here
 	until      mvcc.Timestamp // as of here, or later, a row that was read is expired
-	scans      []*trackedScan // those that run over rows that expire
+	scans      []openScan     // those whose reads are not all in reads and until
+	indexes    []readIndex    // of which it has read entries
 	cursors    []*Cursor      // those that are open
 	turns      int            // how often writes were undone, or another state is read
 	writes     int            // counts the calls that write or undo writes
@@ -74,7 +76,22 @@ type Tx struct {
 	saved      []*Savepoint       // oldest first, without those that it was rolled back past
 	savedBytes int64              // of saved and undo
 	undo       []replacedOp       // what later writes have replaced in operations before savepoints
+	rows       int                // that were written and not undone, see Tx.Results
+	results    results            // of Commit
+	assigned   []Assigned         // by Commit
 	ended      bool
+}
+
+// openScan is a scan that runs.
+type openScan interface {
+	// settle adds to the transaction what the scan has read.
+	settle()
+}
+
+// readIndex is an index of a table.
+type readIndex struct {
+	table   *Table
+	entries *store.Table
 }
 
 // ErrTxEnded is returned by the methods of a transaction that was committed or rolled back.
@@ -239,35 +256,46 @@ func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []
 	if err != nil {
 		return err
 	}
+	return tx.getKey(t, &v, encoded, o, found)
+}
+
+// getKey is get for a key that is encoded.
+func (tx *Tx) getKey(t *Table, v *view, encoded []byte, o *readOptions,
+	found func(v *view, cols []int, cells [][]byte) error) error {
 	cols, err := t.project(v.TableSchema, o)
 	if err != nil {
 		return err
 	}
 	tx.reads.AddKey(t.tab.Number, encoded)
-	if !tx.wrote(t, encoded) {
-		cells, until, ok, err := v.GetUntil(encoded, cols, nil)
-		switch {
-		case err != nil:
-			return fmt.Errorf("oribi: %w", err)
-		case !ok:
-			return t.missing(encoded)
-		}
-		tx.until = min(tx.until, until)
-		return found(&v, cols, cells)
-	}
-	row, err := tx.row(t, &v, encoded)
-	if err != nil {
+	cells, until, ok, err := tx.cells(t, v, encoded, cols, nil)
+	switch {
+	case err != nil:
 		return err
-	}
-	if row == nil {
+	case !ok:
 		return t.missing(encoded)
 	}
-	tx.until = min(tx.until, v.Until(row))
-	cells := make([][]byte, len(cols))
-	for i, c := range cols {
-		cells[i] = row[c]
+	tx.until = min(tx.until, until)
+	return found(v, cols, cells)
+}
+
+// cells appends some cells of a row to dst, with the transaction's own writes applied, and returns until when
+// the row exists. The caller adds the key and that to what the transaction has read.
+func (tx *Tx) cells(t *Table, v *view, key []byte, cols []int, dst [][]byte) (
+	cells [][]byte, until mvcc.Timestamp, ok bool, err error) {
+	if !tx.wrote(t, key) {
+		if cells, until, ok, err = v.GetUntil(key, cols, dst); err != nil {
+			err = fmt.Errorf("oribi: %w", err)
+		}
+		return cells, until, ok, err
 	}
-	return found(&v, cols, cells)
+	row, err := tx.row(t, v, key)
+	if err != nil || row == nil {
+		return dst, mvcc.Max, false, err
+	}
+	for _, c := range cols {
+		dst = append(dst, row[c])
+	}
+	return dst, v.Until(row), true, nil
 }
 
 // wrote reports whether the transaction has written the row with an encoded key.
@@ -335,6 +363,9 @@ func (tx *Tx) add(t *Table, fill func()) error {
 	}
 	ops, n, size, refused := len(p.ops), b.n, b.bytes, len(b.refused)
 	fill()
+	for i := range p.ops[ops:] {
+		p.ops[ops+i].Index += tx.rows - n
+	}
 	err := b.Err()
 	if re := (*RowError)(nil); errors.As(err, &re) {
 		re.Row -= n // a row of this call, not of the write batch
@@ -350,6 +381,7 @@ func (tx *Tx) add(t *Table, fill func()) error {
 		b.n, b.bytes, b.refused, b.err = n, size, b.refused[:refused], nil
 		return err
 	}
+	tx.rows += b.n - n
 	tx.take(p, ops)
 	tx.writes++
 	return nil
@@ -368,6 +400,7 @@ func (tx *Tx) take(p *tableOps, from int) {
 		if !op.Kind.Deletes() {
 			p.gaps.Fill(op.Key)
 		}
+		p.touch(op.Key)
 		grown, folded := p.fold(&op, tx.replacing)
 		if !folded {
 			p.ops = append(p.ops, op)
@@ -514,7 +547,8 @@ type trackedScan struct {
 // Savepoint is a state of a transaction's writes, to which it can be rolled back. See Tx.Savepoint.
 type Savepoint struct {
 	tx       *Tx
-	n        int
+	n        int // operations of the write batch
+	rows     int // of the transaction
 	bytes    int64
 	tables   []savedTable
 	undo     int // length of tx.undo

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/exclusive"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/txmemory"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -38,7 +40,7 @@ func (tx *Tx) Commit(opts ...CommitOption) (mvcc.Timestamp, error) {
 		return tx.Timestamp(), nil
 	}
 	for _, sc := range tx.scans {
-		sc.addExpiry()
+		sc.settle()
 	}
 	s := tx.store
 	if err := s.enterWriting(); err != nil {
@@ -55,6 +57,7 @@ func (tx *Tx) Commit(opts ...CommitOption) (mvcc.Timestamp, error) {
 		ts, err := tx.batch.Commit(tx.ctx, opts...)
 		switch {
 		case err == nil:
+			tx.results, tx.assigned = tx.batch.results, tx.batch.assigned
 			return ts, nil
 		case errors.Is(err, fault.ErrRow):
 			// The row was refused in a state that is newer than what the transaction has seen.
@@ -72,6 +75,20 @@ func (tx *Tx) Commit(opts ...CommitOption) (mvcc.Timestamp, error) {
 	}
 }
 
+// Results returns the results of the operands after Commit, by the positions of their rows, as Batch.Results does.
+// Without a successful Commit it returns none. The position of a row is the number of rows that the
+// transaction has written before it: refused ones do not count, nor do those that RollbackTo has undone, nor
+// a DeleteRange. Sums that follow one another on a row may be carried out as one, which has the position of
+// the last of them, and the result after it.
+//
+// Store.Update commits the last of the transactions that it passes to its function, so the function keeps
+// its argument in a variable for the caller.
+func (tx *Tx) Results() []Result { return tx.results.all() }
+
+// Assigned returns the values that Commit assigned to inserted rows, as Batch.Assigned does, by the
+// positions that Results describes.
+func (tx *Tx) Assigned() []Assigned { return tx.assigned }
+
 // validate returns an error if what the transaction has read was changed, as far as it can tell
 // before the commit: the rest, of write batches that come in between, is left to the commit.
 func (tx *Tx) validate() error {
@@ -83,6 +100,9 @@ func (tx *Tx) validate() error {
 		if now, err := s.core.Clock.Now(); err != nil || tx.until <= now {
 			return cmp.Or(err, errTxExpired)
 		}
+	}
+	if err := tx.haveIndexes(); err != nil {
+		return err
 	}
 	for !tx.reads.Empty() {
 		changes := s.core.Writer.Since(tx.checked)
@@ -107,6 +127,9 @@ func (tx *Tx) check(ts mvcc.Timestamp) error {
 	if tx.until <= ts {
 		return errTxExpired
 	}
+	if err := tx.haveIndexes(); err != nil {
+		return err
+	}
 	changes := tx.store.core.Writer.SinceLocked(tx.checked)
 	if changes.Len() > fewChanges || changes.Complete > tx.checked || len(changes.Unknown(&tx.reads)) > 0 {
 		return errRecheck
@@ -126,6 +149,11 @@ func (tx *Tx) unchanged(changes conflict.Changes) error {
 		for _, t := range tx.store.sortedTables() {
 			if t.tab.Number == ch.Table {
 				return fmt.Errorf("table %q: key %s: %w", t.tab.Name(), t.tab.KeyText(ch.Key), errTxConflict)
+			}
+		}
+		for _, x := range tx.indexes {
+			if x.entries.Number == ch.Table {
+				return x.changed()
 			}
 		}
 		return errTxConflict
@@ -158,6 +186,11 @@ func (tx *Tx) compare(changes conflict.Changes) error {
 			}
 		}
 	}
+	for _, x := range tx.indexes {
+		if err := tx.compareIndex(x, upTo); err != nil {
+			return err
+		}
+	}
 	tx.checked = upTo
 	return nil
 }
@@ -178,6 +211,51 @@ func (tx *Tx) compareRange(t *Table, r conflict.Range, upTo mvcc.Timestamp) erro
 		return fmt.Errorf("table %q: key %s: %w", t.tab.Name(), t.tab.KeyText(d.Key()), errTxConflict)
 	}
 	return d.Close()
+}
+
+// compareIndex is compareRange for all entries of an index that the transaction has read.
+func (tx *Tx) compareIndex(x readIndex, upTo mvcc.Timestamp) error {
+	var o readOptions
+	At(tx.snapshot).apply(&o)
+	v, err := x.table.view(tx.ctx, &o, true)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	for _, r := range tx.reads.Ranges(x.entries.Number) {
+		if err := tx.store.interrupted(tx.ctx); err != nil {
+			return err
+		}
+		var entries tablet.View
+		if err := x.table.entriesView(&entries, &v, &o, x.entries); err != nil {
+			return err
+		}
+		d := entries.Diff(scan.Options{Columns: entries.All, Lower: r.Lower, Upper: r.Upper}, mvcc.AsOf(upTo))
+		changed := d.Next()
+		if err := d.Close(); err != nil {
+			return err
+		}
+		if changed {
+			return x.changed()
+		}
+	}
+	return nil
+}
+
+// haveIndexes returns an error if an index of which the transaction has read entries was dropped: write batches
+// no longer change it.
+func (tx *Tx) haveIndexes() error {
+	for _, x := range tx.indexes {
+		if !slices.Contains(x.table.tab.Indexes(), x.entries.Tablet) {
+			return fmt.Errorf("table %q: index %q was dropped: %w", x.table.tab.Name(), x.entries.Index().Name, errTxConflict)
+		}
+	}
+	return nil
+}
+
+// changed returns the error of a transaction that has read entries of the index that have changed.
+func (x readIndex) changed() error {
+	return fmt.Errorf("table %q: index %q: an entry: %w", x.table.tab.Name(), x.entries.Index().Name, errTxConflict)
 }
 
 // exclusiveAfter is the number of conflicts after which an attempt of Update is exclusive.

@@ -17,6 +17,8 @@ func (tx *Tx) DeleteRange(t *Table, from, to any) error {
 	if err := tx.ready(t); err != nil {
 		return err
 	}
+	rows := tx.rows
+	defer func() { tx.rows = rows }() // the range is no row of the caller
 	if t.byRow() {
 		return tx.deleteEach(t, from, to)
 	}

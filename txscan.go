@@ -13,6 +13,10 @@ import (
 // Scan reads rows in key order, as Table.Scan does. What it reads is the range of keys up to the
 // last row that it yields, or the whole range if it yields all rows. Writes of the transaction that
 // come after the beginning of a scan may or may not appear in it.
+//
+// A scan by an index reads the rows that it looks at, and a range of the index: with OrderBy that up to the
+// last row that it yields, otherwise all that the predicates select. With OrderBy, rows that are written during
+// the scan keep the places that they had at its beginning.
 func (tx *Tx) Scan(t *Table, opts ...RowsOption) *Scan {
 	sc := tx.newScan(t)
 	collectInto(&sc.o, opts)
@@ -23,6 +27,9 @@ func (tx *Tx) newScan(t *Table) *Scan { return &Scan{t: t, ctx: tx.ctx, rows: tr
 
 // scan returns an iterator over the rows of sc, which it adds to the read set.
 func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
+	if sc.by != nil {
+		return tx.scanByIndex(sc, v, o)
+	}
 	t, p := sc.t, tx.batch.ops(sc.t)
 	lower, upper := o.Lower, o.Upper
 	var own *keyindex.Cursor
@@ -113,7 +120,7 @@ func (s *trackedScan) Next() bool {
 	if s.tx.hold != nil {
 		s.tx.hold.Step()
 	}
-	s.addExpiry()
+	s.settle()
 	if !s.Iterator.Next() {
 		s.ended = true
 		return false
@@ -163,8 +170,8 @@ func (s *trackedScan) stop(i int) {
 	s.upTo = i
 }
 
-// addExpiry adds the times at which the rows of the current batch expire to the transaction.
-func (s *trackedScan) addExpiry() {
+// settle adds the times at which the rows of the current batch expire to the transaction.
+func (s *trackedScan) settle() {
 	if s.clock == nil {
 		return
 	}
@@ -179,8 +186,8 @@ func (s *trackedScan) Close() error {
 		s.narrow()
 	}
 	if !s.closed && s.expires {
-		s.addExpiry()
-		s.tx.scans = slices.DeleteFunc(s.tx.scans, func(o *trackedScan) bool { return o == s })
+		s.settle()
+		s.tx.scans = slices.DeleteFunc(s.tx.scans, func(o openScan) bool { return o == s })
 	}
 	s.closed = true
 	err := s.Iterator.Close()

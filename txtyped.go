@@ -27,6 +27,18 @@ func (t TxOf[T]) Get(key any, opts ...ColumnsOption) (T, error) {
 	return row, err
 }
 
+// GetBy reads the row with the given values in the columns of a unique index, as Tx.GetBy does.
+func (t TxOf[T]) GetBy(index string, values any, opts ...ColumnsOption) (T, error) {
+	var row T
+	var b *bind.Binding
+	o := collect(opts)
+	o.fit = t.table.fit(&b, &o)
+	err := t.tx.getBy(t.table.Table, index, values, &o, func(_ *view, _ []int, cells [][]byte) error {
+		return t.table.read(b, &row, cells)
+	})
+	return row, err
+}
+
 // Scan reads rows in key order, as Tx.Scan does.
 func (t TxOf[T]) Scan(opts ...RowsOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

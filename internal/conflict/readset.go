@@ -44,6 +44,9 @@ func (r *ReadSet) table(table uint32) *tableReads {
 	return t
 }
 
+// AddTable adds a table, of which unknown changes are looked for, without a key.
+func (r *ReadSet) AddTable(table uint32) { r.table(table) }
+
 // AddKey adds an encoded key, of which it makes a copy.
 func (r *ReadSet) AddKey(table uint32, key []byte) {
 	t := r.table(table)

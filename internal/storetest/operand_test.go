@@ -479,7 +479,31 @@ func TestOperandsInTransactions(t *testing.T) {
 	must.Get(tx.Commit())(t)
 	must.Equal(t, n(table.Get(ctx, 1)), any(int8(11)))
 
+	// The results are those of the rows that were written and not undone, by their positions.
+	tx = begin()
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "n": oribi.Add(1), "s": oribi.Append("c")}))
+	must.Fail(t, tx.Insert(table, oribi.Row{"k": 2}), oribi.ErrKeyExists)
+	sp = must.Get(tx.Savepoint())(t)
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 1, "n": oribi.Add(50)}))
+	must.Do(t, tx.RollbackTo(sp))
+	must.Do(t, tx.DeleteRange(table, 5, 8))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 6, "n": 1}))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 2, "n": oribi.Add(3)}))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 2, "n": oribi.Add(4)}))
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "n": oribi.Max(2)}))
+	must.Equal(t, len(tx.Results()), 0, "results before Commit")
+	must.Get(tx.Commit())(t)
+	must.Equal(t, tx.Results(), []oribi.Result{{Row: 0, Column: "n", Value: int8(12)}, {Row: 0, Column: "s", Value: "c"},
+		{Row: 3, Column: "n", Value: int8(12)}, {Row: 4, Column: "n", Value: int8(12)}})
+	tx = begin()
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "n": oribi.Add(-1), "s": nil}))
+	must.Get(tx.Get(table, 1))(t)
+	write(oribi.OpUpdate, oribi.Row{"k": 1, "s": "x"})
+	must.Fail(t, must.Err(tx.Commit()), oribi.ErrConflict)
+	must.Equal(t, len(tx.Results()), 0, "results of a transaction that has failed")
+
 	// The write batch sees its own operations, conditions those before them.
+	write(oribi.OpUpdate, oribi.Row{"k": 1, "n": 11})
 	b := store.NewBatch()
 	b.Update(table, oribi.Row{"k": 1, "n": oribi.Add(1)})
 	must.Equal(t, n(b.Get(ctx, table, 1)), any(int8(12)))

@@ -108,3 +108,36 @@ func sameColumns(a, b change.List) bool {
 }
 
 func (k OpKind) updates() bool { return k == Update || k == UpdateIgnore }
+
+// MovesUnique reports whether op may give a unique index of the table other values than the operation before on
+// its key.
+func (t *Tablet) MovesUnique(sc *TableSchema, prev, op *Op) bool {
+	for _, x := range t.Indexes() {
+		if !x.Index().Unique {
+			continue
+		}
+		for _, id := range x.Index().Columns {
+			c := sc.Schema.IndexID(id)
+			if c < 0 || sc.sets(op, c) && !(sc.Overwrites(prev) && sc.Overwrites(op) &&
+				equalCells(sc.RowFormat.Cell(prev.Body, c), sc.RowFormat.Cell(op.Body, c))) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sets reports whether an operation may change a column.
+func (sc *TableSchema) sets(op *Op, column int) bool {
+	id := sc.Schema.Columns[column].ID
+	switch {
+	case op.Operands.Has(id):
+		return true
+	case op.Kind == Update || op.Kind == UpdateIgnore:
+		_, found := change.List(op.Body).Find(id)
+		return found
+	case op.upserts():
+		return op.Set == nil || op.Set.Get(column)
+	}
+	return true
+}

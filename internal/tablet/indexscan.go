@@ -104,18 +104,6 @@ func (x *IndexScan) Ranges(yield func(lower, upper []byte) bool) {
 	}
 }
 
-// within reports whether the row of an entry is between the bounds.
-func (x *IndexScan) within(entry, key []byte) bool {
-	if x.lower == nil && x.upper == nil {
-		return true
-	}
-	at := entry
-	if rest, _ := x.rowKey(entry); x.Table.Index().Unique && len(rest) == 0 {
-		at = append(bytes.Clone(entry), key...)
-	}
-	return bytes.Compare(at, x.lower) >= 0 && (x.upper == nil || bytes.Compare(at, x.upper) < 0)
-}
-
 // Entries returns an iterator over the entries, in the order of the index or backward. limit is the number of
 // entries that the caller will read, if known; 0 means all.
 func (x *IndexScan) Entries(ctx context.Context, descending bool, limit int64) *Entries {
@@ -154,7 +142,7 @@ func (e *Entries) Next() (key []byte, ok bool, err error) {
 		} else if key, ok = e.x.rowKey(e.entry); !ok {
 			return nil, false, fmt.Errorf("index %q: %w", e.x.Table.Index().Name, fault.Corruptf("an entry %x", e.entry))
 		}
-		if e.x.within(e.entry, key) {
+		if e.x.lower == nil && e.x.upper == nil || e.x.Has(e.x.Position(e.entry, key)) {
 			return key, true, nil
 		}
 	}
@@ -213,4 +201,33 @@ func (e *Entries) Close() {
 		e.it = nil
 	}
 	e.left = nil
+}
+
+// Position returns the place of the row of an entry in the order of the index.
+func (x *IndexScan) Position(entry, key []byte) []byte {
+	if rest, _ := x.rowKey(entry); x.Table.Index().Unique && len(rest) == 0 {
+		return append(bytes.Clone(entry), key...)
+	}
+	return entry
+}
+
+// Entry returns the entry of a row of which all cells are given, and its position.
+func (c *IndexColumns) Entry(key []byte, cells [][]byte) (entry, position []byte) {
+	alone := c.Table.Index().Unique
+	var indexed [][]byte
+	for _, i := range c.Columns {
+		indexed = append(indexed, cells[i])
+		alone = alone && cells[i] != nil
+	}
+	position = c.AppendPrefix(nil, indexed)
+	n := len(position)
+	if position = append(position, key...); !alone {
+		n = len(position)
+	}
+	return position[:n:n], position
+}
+
+// Has reports whether a position is within the bounds of the scan, given that its entry is in one of its ranges.
+func (x *IndexScan) Has(position []byte) bool {
+	return bytes.Compare(position, x.lower) >= 0 && (x.upper == nil || bytes.Compare(position, x.upper) < 0)
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
@@ -220,6 +221,10 @@ func (r *Runner) txCommit(open *transaction, st *script.Step) error {
 	switch {
 	case err == nil:
 		r.Counts.Transactions++
+		if !slices.Equal(open.tx.Assigned(), out.Assigned) {
+			return fmt.Errorf("assigned values %v, want %v", open.tx.Assigned(), out.Assigned)
+		}
+		return compareResults(open.tx.Results(), r.Model.Joined(open.model.Ops, open.tx.Results(), out.Results))
 	case may && errors.Is(err, oribi.ErrConflict):
 		r.Counts.Conflicts++
 		r.notInFlight(out)

@@ -2,7 +2,7 @@
 // some order of them explains all that they have read.
 //
 // Transactions read and append to lists, each in one row, and read, add to and delete from sets,
-// whose elements are rows that are read by ranges of keys. Each element is written once. So what a
+// whose elements are rows that are read by ranges of keys, or by indexes. Each element is written once. So what a
 // read has seen determines which transactions came before it and which did not: a cycle of such
 // dependencies is a lost update, a write skew, a phantom, or the like. See check. At the same time,
 // rows are flushed and compacted.
@@ -46,6 +46,11 @@ type Counts struct {
 	Reads        int64 // of committed transactions
 	Jobs         int64 // flushes and compactions
 }
+
+const (
+	byElement = "by_element"
+	bySet     = "by_set"
+)
 
 const (
 	lists   = 4
@@ -106,11 +111,11 @@ func open() (*run, error) {
 		return nil, err
 	}
 	r := &run{store: store}
-	create := func(name string, columns []schema.Column, keys int) *oribi.Table {
+	create := func(name string, columns []schema.Column, keys int, opts ...oribi.TableOption) *oribi.Table {
 		var t *oribi.Table
 		s, e := schema.New(columns, keys)
 		if e == nil {
-			t, e = store.CreateTable(name, s)
+			t, e = store.CreateTable(name, s, opts...)
 		}
 		err = errors.Join(err, e)
 		return t
@@ -118,7 +123,7 @@ func open() (*run, error) {
 	r.lists = create("lists", []schema.Column{{Name: "list", Type: schema.Int32},
 		{Name: "elements", Type: schema.Binary}}, 1)
 	r.sets = create("sets", []schema.Column{{Name: "set", Type: schema.Int32}, {Name: "element", Type: schema.Int64}},
-		2)
+		2, oribi.Unique(byElement, "element"), oribi.Index(bySet, "set", "element"))
 	if err != nil {
 		store.Close()
 		return nil, err
@@ -201,7 +206,9 @@ func (r *run) once(ctx context.Context, do func(*oribi.Tx) error) error {
 
 // operation does one operation of a transaction.
 func (r *run) operation(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
-	switch rng.IntN(6) {
+	switch rng.IntN(7) {
+	case 6: // look for an element
+		return r.look(tx, t, element(max(1, r.element.Load()-rng.Int64N(20))))
 	case 0: // read
 		_, err := r.list(tx, t, rng.IntN(lists))
 		return err
@@ -287,6 +294,23 @@ func (r *run) list(tx *oribi.Tx, t *transaction, list int) (seen []element, err 
 	return seen, nil
 }
 
+// look reads whether an element is in its set, by the index: that is a read of a part of each set.
+func (r *run) look(tx *oribi.Tx, t *transaction, e element) error {
+	row, err := tx.GetBy(r.sets, byElement, int64(e))
+	if err != nil && !errors.Is(err, oribi.ErrNotFound) {
+		return err
+	}
+	for set := range sets {
+		read := setRead{set: set, from: e, to: e + 1, seen: map[element]bool{}}
+		here := err == nil && row["set"] == int32(set)
+		if here && !isIn(t.adds, e) || slices.Contains(t.gone, e) && r.within(t, &read, e) {
+			read.seen[e] = true
+		}
+		t.sets = append(t.sets, read)
+	}
+	return nil
+}
+
 func isIn(m map[element]int, e element) bool {
 	_, ok := m[e]
 	return ok
@@ -305,8 +329,14 @@ func (r *run) scan(tx *oribi.Tx, t *transaction, set int, from, to element) func
 				delete(read.seen, e)
 			}
 		}
-		for row, err := range tx.Scan(r.sets, oribi.From(oribi.Key{set, int64(from)}),
-			oribi.To(oribi.Key{set, int64(to)})).Rows() {
+		opts := []oribi.RowsOption{oribi.From(oribi.Key{set, int64(from)}), oribi.To(oribi.Key{set, int64(to)})}
+		switch where := oribi.Where(oribi.Eq("set", set), oribi.Ge("element", int64(from)), oribi.Lt("element", int64(to))); {
+		case from%3 == 1:
+			opts = []oribi.RowsOption{where, oribi.OrderBy(bySet)}
+		case from%3 == 2:
+			opts = []oribi.RowsOption{where, oribi.Using(bySet)}
+		}
+		for row, err := range tx.Scan(r.sets, opts...).Rows() {
 			if err != nil {
 				yield(0, err)
 				return

@@ -187,6 +187,31 @@ func (x *Tx) Write(t *Table, op *script.Op) (cause error, refused bool) {
 	return nil, false
 }
 
+// Joined returns want without results that a transaction may lack, and that are not in got: those of
+// sums that a sum with the same columns follows on the row.
+func (m *Model) Joined(ops []script.Op, got []oribi.Result, want []Result) (out []Result) {
+	for _, r := range want {
+		there := slices.ContainsFunc(got, func(g oribi.Result) bool { return g.Row == r.Op && g.Column == r.Column.Name })
+		if there || !m.followed(ops, r.Op) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// followed reports whether an operation of the same kind with the same operands follows the i-th one, as
+// the next one on its row.
+func (m *Model) followed(ops []script.Op, i int) bool {
+	op, keys := &ops[i], m.Tables[ops[i].Table].Schema.Keys
+	key := KeyText(op.Cells[:keys])
+	for k := range ops[i+1:] {
+		if next := &ops[i+1+k]; next.Table == op.Table && KeyText(next.Cells[:keys]) == key {
+			return next.Ask == op.Ask && slices.Equal(next.Operands, op.Operands) && slices.Equal(next.Set, op.Set)
+		}
+	}
+	return false
+}
+
 // blind reports whether an operation reads nothing: an upsert that cannot be refused, or
 // OpDeleteIgnore.
 func (t *Table) blind(op *script.Op) bool {
