@@ -24,7 +24,7 @@ func (tx *Tx) Cursor(t *Table, opts ...TxCursorOption) *Cursor {
 }
 
 func (tx *Tx) bindCursor(c *Cursor) {
-	c.tx, c.run.last = &txCursor{c: c, tx: tx}, -1
+	c.tx, c.run.last = &txCursor{c: c, tx: tx, key: []byte{}}, -1
 	tx.cursors = append(tx.cursors, c)
 }
 
@@ -45,7 +45,7 @@ type txCursor struct {
 	turns int // of the transaction, at the last move
 
 	at    position
-	key   []byte   // encoded, of the current row, unless it is ahead of it in a run
+	key   []byte   // encoded, of the current row, unless it is ahead of it in a run; never nil
 	cells [][]byte // of the current row, if the transaction has written it; else nil
 
 	own    *keyindex.Cursor // at the first written key after the position in direction dir; nil: not known

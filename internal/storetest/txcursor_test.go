@@ -281,6 +281,23 @@ func TestCursorsOfATransactionReturnErrors(t *testing.T) {
 	}
 }
 
+// There is no row before that with the empty key.
+func TestACursorOfATransactionOnTheEmptyKey(t *testing.T) {
+	store, _ := txStore(t)
+	table := tableOf(t, store, "texts", "k*:string v:int64")
+	for range 2 { // a row that the transaction has written, and one that it has not
+		tx := begin(t, store)
+		must.Do(t, tx.Upsert(table, oribi.Row{"k": "a", "v": 2}))
+		if n := must.Get(table.Count(t.Context()))(t); n == 0 {
+			must.Do(t, tx.Upsert(table, oribi.Row{"k": "", "v": 1}))
+		}
+		c := tx.Cursor(table)
+		must.Equal(t, []bool{c.Next(), c.Prev(), c.Next(), c.Next(), c.Next(), c.Prev(), c.Prev(), c.Prev(), c.First(), c.SeekBefore("")},
+			[]bool{true, false, true, true, false, true, true, false, true, false})
+		must.Get(tx.Commit())(t)
+	}
+}
+
 // A transaction has read what its cursors have passed, up to the end of the range if they have met it.
 func TestWhatACursorHasPassedIsRead(t *testing.T) {
 	for name, test := range map[string]struct {
