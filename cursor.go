@@ -26,6 +26,8 @@ import (
 //	}
 //	err := c.Err()
 //
+// A cursor uses no index: a predicate is tested for each row that it passes.
+//
 // A move to a distant row reads 16 rows there, and more with each further read in the same
 // direction. Moves to and fro among rows in memory read nothing.
 type Cursor struct {
@@ -289,6 +291,7 @@ func (c *Cursor) begin() error {
 		return err
 	}
 	defer t.store.leave()
+	c.scan.o.noIndex = true // an index has its keys sorted for one direction, from one place on
 	v, o, err := c.scan.open(&c.bounds)
 	if err != nil {
 		return err

@@ -218,3 +218,30 @@ func TestCursorAtTheEmptyKey(t *testing.T) {
 		}
 	}
 }
+
+// An index of the column of a predicate changes no move of a cursor, in a transaction or not.
+func TestCursorsOfTablesWithIndexes(t *testing.T) {
+	store, _ := txStore(t)
+	table := tableOf(t, store, "parity", "k*:int64 v:int64", oribi.Index("by_v", "v"))
+	b := store.NewBatch()
+	for k := range 10 {
+		b.Insert(table, oribi.Row{"k": k, "v": k % 2})
+	}
+	must.Get(b.Commit(t.Context()))(t)
+	odd := oribi.Where(oribi.Eq("v", 1))
+	tx := begin(t, store)
+	for _, c := range []*oribi.Cursor{table.Cursor(t.Context(), odd), tx.Cursor(table, odd)} {
+		var got []any
+		for ok := c.Last(); ok; ok = c.Prev() {
+			got = append(got, c.Key()[0])
+		}
+		for ok := c.Seek(4); ok; ok = c.Next() {
+			got = append(got, c.Key()[0])
+		}
+		for ok := c.SeekBefore(6); ok; ok = c.Prev() {
+			got = append(got, c.Key()[0])
+		}
+		must.Do(t, c.Close())
+		must.Equal(t, fmt.Sprint(got), "[9 7 5 3 1 5 7 9 5 3 1]")
+	}
+}
