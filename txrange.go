@@ -1,12 +1,14 @@
 package oribi
 
 import (
+	"github.com/oribi-db/oribi/internal/keyindex"
 	"github.com/oribi-db/oribi/internal/tablet"
 )
 
 // DeleteRange deletes the rows whose keys are not below from and below to, when the transaction is
 // committed: also those that others add until then, which is no conflict. Each bound is given as in From,
 // or is nil for no bound. From now on, the transaction sees no row of the range but those that it adds.
+// Rows that it has inserted before, and whose keys Commit has yet to assign, stay.
 //
 // It takes about the same time for any number of rows. If rows of the table expire, or it has indexes, it deletes those that
 // the transaction sees one by one.
@@ -48,7 +50,26 @@ func (tx *Tx) DeleteRange(t *Table, from, to any) error {
 		return err
 	}
 	p.gaps.Add(lower, upper)
+	p.deleted = p.rangesWith(before, lower, upper)
+	b.bytes += p.deleted.Bytes() - before.With(lower, upper).Bytes()
 	return nil
+}
+
+// rangesWith returns the ranges before and a further one, without keys of rows on which there are
+// operations that must meet the row: operands, of which there are results, and those that were accepted
+// because it exists.
+//
+//	operations on b, d        b: update, delete      d: delete, in place of an upsert
+//	delete [a, f)             [a, b) (b, f)
+func (p *tableOps) rangesWith(before keyindex.Ranges, lower, upper []byte) keyindex.Ranges {
+	var several [][]byte
+	for own := p.keysIn(lower, upper, false); own != nil && own.Key() != nil; own.Next() {
+		key := own.Key()
+		if p.index.Before(p.index.Last(p.index.Find(key))) >= 0 && !before.Contain(key) {
+			several = append(several, key)
+		}
+	}
+	return before.With(lower, upper).Without(several)
 }
 
 // deleteEach deletes the rows of a range one by one.

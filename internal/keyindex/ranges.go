@@ -36,6 +36,26 @@ func (rs Ranges) With(lower, upper []byte) Ranges {
 	return slices.Concat(rs[:from], Ranges{added}, rs[end:])
 }
 
+// Without returns rs without some keys, which are in their order and each in one of the ranges.
+func (rs Ranges) Without(keys [][]byte) Ranges {
+	if len(keys) == 0 {
+		return rs
+	}
+	out := make(Ranges, 0, len(rs)+len(keys))
+	for _, r := range rs {
+		for ; len(keys) > 0 && below(keys[0], r.Upper); keys = keys[1:] {
+			if below(r.Lower, keys[0]) {
+				out = append(out, Range{r.Lower, bytes.Clone(keys[0])})
+			}
+			r.Lower = append(bytes.Clone(keys[0]), 0)
+		}
+		if below(r.Lower, r.Upper) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // Contain reports whether a key is in one of the ranges.
 func (rs Ranges) Contain(key []byte) bool {
 	_, ok := rs.Find(key)

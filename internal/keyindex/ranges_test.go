@@ -3,6 +3,7 @@ package keyindex
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/must"
@@ -30,6 +31,19 @@ func TestRangesAreUnionsOfWhatWasAdded(t *testing.T) {
 		}
 		for k := range in {
 			must.Equal(t, rs.Contain(fmt.Appendf(nil, "%02d", k)), in[k], "key", k, "in", rs)
+		}
+		var without [][]byte
+		for k := range in {
+			if in[k] && rng.IntN(3) == 0 {
+				without, in[k] = append(without, fmt.Appendf(nil, "%02d", k)), false
+			}
+		}
+		rs = rs.Without(without)
+		for k := range in {
+			must.Equal(t, rs.Contain(fmt.Appendf(nil, "%02d", k)), in[k], "key", k, "in", rs)
+			must.Equal(t, rs.Contain(fmt.Appendf(nil, "%02d\x00", k)), in[k] || slices.ContainsFunc(without, func(w []byte) bool {
+				return string(w) == fmt.Sprintf("%02d", k)
+			}), "the key after", k, "in", rs)
 		}
 		for i := 1; i < len(rs); i++ {
 			if rs[i-1].Upper == nil || bytes.Compare(rs[i-1].Upper, rs[i].Lower) >= 0 {

@@ -161,3 +161,31 @@ func TestRangesOfRowsThatExpireAreDeletedInTransactions(t *testing.T) {
 	must.Do(t, s.store.Update(context.Background(), func(tx *oribi.Tx) error { return tx.DeleteRange(s.table, 2, 9) }))
 	must.Equal(t, s.content(), "0=0 1=1 9=9 ")
 }
+
+// Operands before a delete of their range meet the rows that it deletes; rows that others add there are deleted.
+func TestOperandsBeforeADeleteOfTheirRange(t *testing.T) {
+	ctx := t.Context()
+	store, table := txStore(t)
+	put(t, store, table, map[int64]int64{1: 10, 2: 20})
+	tx := begin(t, store)
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "v": oribi.Add(5)}))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 2, "v": oribi.Max(21)}))
+	must.Do(t, tx.Upsert(table, number(6, 1)))
+	must.Do(t, tx.DeleteRange(table, 0, 9))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 2, "v": oribi.Add(7)}))
+	must.Equal(t, must.Get(numbersOf(tx.Scan(table).Rows()))(t), map[int64]int64{2: 7})
+	put(t, store, table, map[int64]int64{2: 30, 5: 50, 6: 60})
+	must.Fail(t, must.Err(tx.Commit()), oribi.ErrConflict, "row 2 was read")
+
+	tx = begin(t, store)
+	must.Do(t, tx.Update(table, oribi.Row{"k": 1, "v": oribi.Add(5)}))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 2, "v": oribi.Max(21)}))
+	must.Do(t, tx.Upsert(table, number(6, 1)))
+	must.Do(t, tx.DeleteRange(table, 0, 9))
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 2, "v": oribi.Add(7)}))
+	put(t, store, table, map[int64]int64{2: 31, 5: 50, 7: 70, 9: 90})
+	must.Get(tx.Commit())(t)
+	must.Equal(t, tx.Results(), []oribi.Result{{Row: 0, Column: "v", Value: int64(15)}, {Row: 1, Column: "v", Value: int64(31)},
+		{Row: 3, Column: "v", Value: int64(7)}})
+	must.Equal(t, must.Get(numbersOf(table.Scan(ctx).Rows()))(t), map[int64]int64{2: 7, 9: 90})
+}

@@ -31,7 +31,9 @@ func (r *Runner) alter(st *script.Step) error {
 		changes = append(changes, st.Alter[i].ForTable(columns))
 		columns, _ = st.Alter[i].Apply(columns, nil)
 	}
-	r.beforeChange(st)
+	if err := r.beforeChange(st); err != nil {
+		return err
+	}
 	r.alteredFrom = t.Properties().SchemaVersion
 	return r.change(st, func() error { return t.Alter(r.ctx, changes...) })
 }

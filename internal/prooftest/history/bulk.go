@@ -148,8 +148,8 @@ func bulkCall(ctx context.Context, t *oribi.Table, st *script.Step) (oribi.BulkR
 // too. If the step says so, the call is canceled after some of them, and a second one does the
 // rest.
 func (r *Runner) inPieces(st *script.Step, t *oribi.Table, ops []script.Op) error {
-	p := &pieces{Context: r.ctx, r: r, st: st, seen: r.Store.Visible()}
-	if err := p.divide(t, ops); err != nil {
+	p := &pieces{Context: r.ctx, r: r, st: st, ops: ops, seen: r.Store.Visible()}
+	if err := p.divide(t); err != nil {
 		return err
 	}
 	p.begin()
@@ -178,17 +178,21 @@ func (r *Runner) inPieces(st *script.Step, t *oribi.Table, ops []script.Op) erro
 		return fmt.Errorf("the call ended after %d of %d pieces, with the next key %v", p.done, len(p.outs), res.Next)
 	case err == nil:
 		return nil
+	case p.done < len(p.outs) && p.outs[p.done].Refused >= 0 && !p.stopped():
+		r.Counts.Refused++
+		return p.refused(m, res, err)
 	case !errors.Is(err, context.Canceled) || !p.stopped():
 		return err
 	}
 	if p.done < len(p.outs) {
 		r.notInFlight(p.outs[p.done])
 	}
+	doneOps := p.ends[p.done-1]
 	next, err := nextKey(m, res.Next)
 	if err != nil {
 		return err
 	}
-	last, left := ops[rows-1].Cells[:m.Schema.Keys], ops[rows:]
+	last, left := ops[doneOps-1].Cells[:m.Schema.Keys], ops[doneOps:]
 	if model.CompareKeys(m.Schema, next, last) < 0 ||
 		len(left) > 0 && model.CompareKeys(m.Schema, next, left[0].Cells[:m.Schema.Keys]) > 0 {
 		return fmt.Errorf("the next key is %v after %d rows", res.Next, rows)
@@ -218,27 +222,65 @@ type pieces struct {
 	context.Context
 	r    *Runner
 	st   *script.Step
-	outs []*model.Outcome // of the write batches
+	ops  []script.Op
+	outs []*model.Outcome // of the write batches that change rows, up to one that is refused
+	ends []int            // by index in outs: operations up to there
 	done int              // of outs
 	seen mvcc.Timestamp   // of the last write batch that is done
 	err  error
 }
 
-// divide divides operations into write batches of at most st.Size bytes, but of at least one
-// operation.
-func (p *pieces) divide(t *oribi.Table, ops []script.Op) error {
+// divide divides the operations into write batches of at most st.Size bytes, but of at least one
+// operation. It leaves out those that change nothing, of which nobody learns.
+func (p *pieces) divide(t *oribi.Table) error {
 	b := p.r.Store.NewBatch()
 	from, before := 0, int64(0)
-	for i := range ops {
+	refused := false
+	add := func(end int) {
+		out := p.r.Model.Resolve(p.ops[from:end], false)
+		if refused = out.Refused >= 0; refused || len(out.Changes) > 0 {
+			p.outs, p.ends = append(p.outs, out), append(p.ends, end)
+		}
+	}
+	for i := range p.ops {
 		start := b.Bytes()
-		b.Cells(ops[i].Ask, t, ops[i].Cells, ops[i].Set)
+		if op := &p.ops[i]; op.Computed() {
+			b.Row(op.Ask, t, rowOf(t.Schema(), op))
+		} else {
+			b.Cells(op.Ask, t, op.Cells, op.Set)
+		}
 		if b.Bytes()-before > int64(p.st.Size) && i > from {
-			p.outs = append(p.outs, p.r.Model.Resolve(ops[from:i], false))
+			if add(i); refused {
+				return b.Err()
+			}
 			from, before = i, start
 		}
 	}
-	p.outs = append(p.outs, p.r.Model.Resolve(ops[from:], false))
+	if add(len(p.ops)); len(p.outs) == 0 {
+		p.outs, p.ends = []*model.Outcome{{Refused: -1}}, []int{len(p.ops)}
+	}
 	return b.Err()
+}
+
+// refused compares the result of a call that ended with a refused write batch.
+func (p *pieces) refused(m *model.Table, res oribi.BulkResult, err error) error {
+	p.r.notInFlight(p.outs[p.done])
+	from := 0
+	if p.done > 0 {
+		from = p.ends[p.done-1]
+	}
+	next, nextErr := nextKey(m, res.Next)
+	if nextErr != nil {
+		return nextErr
+	}
+	end := p.ends[p.done]
+	piece := slices.IndexFunc(p.ops[from:end], func(op script.Op) bool { // those before it have changed nothing
+		return model.CompareKeys(m.Schema, op.Cells[:m.Schema.Keys], next) == 0
+	})
+	if piece < 0 {
+		return fmt.Errorf("the next key is %v after %d operations (%w)", res.Next, from, err)
+	}
+	return refusal(err, p.r.Model.Resolve(p.ops[from+piece:end], false), p.ops[from+piece:end])
 }
 
 // begin records that the next write batch is in flight.
@@ -318,6 +360,9 @@ func (g *Generator) bulk(r *Runner, t *model.Table, st *script.Step) {
 	}
 	if st.Kind == script.UpdateWhere {
 		st.Ops = []script.Op{g.set(t)}
+		if g.r.IntN(2) == 0 {
+			g.operands(t.Schema, &st.Ops[0])
+		}
 	}
 }
 

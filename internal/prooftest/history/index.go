@@ -15,6 +15,10 @@ import (
 func (r *Runner) index(t *oribi.Table, a *script.Alteration) error {
 	known := slices.ContainsFunc(t.Indexes(), func(x oribi.IndexInfo) bool { return x.Name == a.Name })
 	columns := t.Schema().Columns
+	m := r.Model.Tables[t.Name()]
+	if err := r.rollbackAll(func(x *model.Tx) bool { return x.UsesIndexes(m) }); err != nil {
+		return err
+	}
 	switch {
 	case a.What == script.Unindex && known:
 		return t.Alter(r.ctx, oribi.DropIndex(a.Name))

@@ -38,7 +38,9 @@ func (r *Runner) reopen(st *script.Step) error {
 			return err
 		}
 	}
-	r.rollbackAll(every) // after the store was closed, or the crash
+	if err := r.rollbackAll(every); err != nil { // after the store was closed, or the crash
+		return err
+	}
 	if err := r.open(); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
@@ -215,8 +216,8 @@ func (r *Runner) Close() {
 	if r.Store == nil {
 		return
 	}
-	r.rollbackAll(every)
-	if err := r.Store.Close(); r.Err == nil && err != nil {
+	err := r.rollbackAll(every)
+	if err = errors.Join(err, r.Store.Close()); r.Err == nil && err != nil {
 		r.Err = fmt.Errorf("close: %w", err)
 	}
 	r.Store = nil
@@ -284,8 +285,14 @@ func (r *Runner) step(st *script.Step) error {
 	if st.Table != "" && st.Kind != script.Create && r.Model.Tables[st.Table] == nil {
 		return nil // the step that creates the table was removed
 	}
+	if err := r.beforeWrite(st); err != nil {
+		return err
+	}
 	t, err := r.Store.Table(st.Table)
 	r.whole = err == nil && t.Properties().HistoryFloor == mvcc.Min
+	if st.InTx() {
+		return r.inTransaction(st)
+	}
 	switch st.Kind {
 	case script.Create:
 		return r.create(st)
@@ -300,8 +307,6 @@ func (r *Runner) step(st *script.Step) error {
 			return r.during(st)
 		}
 		return r.commit(st)
-	case script.Begin, script.TxGet, script.TxScan, script.TxWrite, script.TxCommit, script.Rollback:
-		return r.inTransaction(st)
 	case script.Ingest:
 		return r.ingest(st)
 	case script.Get:

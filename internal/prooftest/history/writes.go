@@ -89,7 +89,9 @@ func (r *Runner) create(st *script.Step) error {
 }
 
 func (r *Runner) drop(st *script.Step) error {
-	r.beforeChange(st)
+	if err := r.beforeChange(st); err != nil {
+		return err
+	}
 	return r.define(st.Table, func() error { return r.Store.DropTable(st.Table) }, func() { r.Model.Drop(st.Table) })
 }
 

@@ -59,6 +59,7 @@ func (t *Table) BulkOps(st *script.Step) (ops []script.Op) {
 			op.Ask = oribi.OpUpdateIgnore
 			copy(op.Cells, st.Ops[0].Cells)
 			copy(op.Set, st.Ops[0].Set)
+			op.Operands = st.Ops[0].Operands
 		}
 		for i := range t.Schema.Keys {
 			op.Cells[i], op.Set[i] = row[i], true
@@ -94,7 +95,7 @@ func (t *Table) Restored(ts mvcc.Timestamp) *Outcome {
 			continue // it would be expired again
 		}
 		if (then == nil) != (now == nil) || string(AppendCells(nil, then)) != string(AppendCells(nil, now)) {
-			o.Changes = append(o.Changes, rowChange{t, KeyText(r.Key), r.Key, then})
+			o.Changes = append(o.Changes, rowChange{table: t, key: KeyText(r.Key), cells: r.Key, row: then})
 		}
 	}
 	return o

@@ -38,7 +38,7 @@ func (m *Model) ResolveIngest(st *script.Step) *Outcome {
 			if t.Row(key, mvcc.Max) != nil {
 				return &Outcome{Refused: from + i, Cause: oribi.ErrKeyExists}
 			}
-			o.Changes = append(o.Changes, rowChange{t, KeyText(key), part[i].Cells, t.newRow(&part[i])})
+			o.Changes = append(o.Changes, rowChange{table: t, key: KeyText(key), cells: part[i].Cells, row: t.newRow(&part[i])})
 		}
 	}
 	return o

@@ -37,7 +37,7 @@ type Outcome struct {
 
 // Result is the cell that an operand has given a column.
 type Result struct {
-	Op     int
+	Op     int // without counting ranges
 	Column *schema.Column
 	Cell   []byte
 }
@@ -51,6 +51,7 @@ type rowChange struct {
 	key   string
 	cells [][]byte // at least the key's
 	row   [][]byte
+	auto  bool // the commit has assigned the key, and no other operation names it
 }
 
 // Resolve returns the outcome of a write batch and changes nothing.
@@ -63,6 +64,9 @@ type rowChange struct {
 func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
 	malformed := map[int]bool{}
 	for i := range ops {
+		if ops[i].Range != nil {
+			continue
+		}
 		s := m.Tables[ops[i].Table].Schema
 		if malformed[i] = m.Malformed(&ops[i]); malformed[i] && (!partial || wrongAuto(s, &ops[i])) {
 			return &Outcome{Refused: i}
@@ -71,20 +75,27 @@ func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
 	o := &Outcome{Refused: -1}
 	at := map[string]int{} // from table and key to an index in o.Changes
 	next := map[*Table]int64{}
+	ranges := 0
 	for i := range ops {
 		op, t := &ops[i], m.Tables[ops[i].Table]
+		if op.Range != nil {
+			ranges++
+			o.deleteRange(t, op.Range, at)
+			continue
+		}
 		if malformed[i] {
 			o.Left = append(o.Left, i)
 			continue
 		}
 		op, value := t.given(op, next)
 		if value > 0 {
-			o.Assigned = append(o.Assigned, oribi.Assigned{Row: i, Value: value})
+			o.Assigned = append(o.Assigned, oribi.Assigned{Row: i - ranges, Value: value})
 		}
 		key := KeyText(op.Cells[:t.Schema.Keys])
 		j, seen := at[t.Name+"\x00"+key]
 		var row [][]byte
 		if seen {
+			o.Changes[j].auto = false
 			row = t.alive(o.Changes[j].row, mvcc.Max)
 		} else if r := t.ByKey[key]; r != nil {
 			row = r.At(mvcc.Max)
@@ -97,7 +108,7 @@ func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
 		}
 		after, cause, refused := t.Decide(op, row)
 		if !refused && after != nil {
-			o.Results = append(o.Results, t.results(i, op, row != nil, after)...)
+			o.Results = append(o.Results, t.results(i-ranges, op, row != nil, after)...)
 		}
 		switch {
 		case refused && partial:
@@ -109,13 +120,31 @@ func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
 			o.Changes[j].row = after
 		default:
 			at[t.Name+"\x00"+key] = len(o.Changes)
-			o.Changes = append(o.Changes, rowChange{t, key, op.Cells, after})
+			o.Changes = append(o.Changes, rowChange{t, key, op.Cells, after, value > 0})
 		}
 	}
 	return o
 }
 
-// results returns the results of the operands of operation i, whose row is after.
+// deleteRange deletes the rows in the range of a read, without those that the transaction has inserted and cannot
+// see, since their keys are assigned now. at has the rows that o changes, by table and key.
+func (o *Outcome) deleteRange(t *Table, rd *script.Read, at map[string]int) {
+	in := t.filter(rd)
+	for i := range o.Changes {
+		if ch := &o.Changes[i]; ch.table == t && !ch.auto && in(ch.cells) {
+			ch.row = nil
+		}
+	}
+	for _, r := range t.Order {
+		key := KeyText(r.Key)
+		if _, seen := at[t.Name+"\x00"+key]; !seen && in(r.Key) && r.At(mvcc.Max) != nil {
+			at[t.Name+"\x00"+key] = len(o.Changes)
+			o.Changes = append(o.Changes, rowChange{table: t, key: key, cells: r.Key})
+		}
+	}
+}
+
+// results returns the results of the operands of the i-th operation that is no range, whose row is after.
 func (t *Table) results(i int, op *script.Op, existed bool, after [][]byte) (list []Result) {
 	if !existed && (op.Ask == oribi.OpUpdate || op.Ask == oribi.OpUpdateIgnore) {
 		return nil

@@ -24,8 +24,10 @@ type Tx struct {
 type txTable struct {
 	wrote   bool
 	own     map[string]*Row    // rows after the transaction's writes, as one version each
+	deleted []*script.Read     // ranges that it has deleted: it sees no other rows there
 	keys    map[string]bool    // keys that it has read
 	ranges  []*txRange         // ranges that it has read
+	lookups []txLookup         // rows that it has looked for by an index
 	seen    map[string]version // rows that it has read, by key, for their time of expiry
 	altered bool               // the schema or the rule of expiry has changed since
 }
@@ -36,6 +38,26 @@ type txRange struct {
 	last  [][]byte // the range ends with this key; nil if it has no end
 	none  bool     // nothing was read
 	whole bool     // the store may take it for the whole range
+	index bool     // the store may have read by an index
+}
+
+// txLookup is a look for the row of a key with some values.
+type txLookup struct {
+	key     [][]byte
+	columns []int
+	values  [][]byte
+}
+
+func (l *txLookup) finds(row [][]byte) bool {
+	if row == nil {
+		return false
+	}
+	for i, c := range l.columns {
+		if !bytes.Equal(row[c], l.values[i]) || row[c] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Begin begins a transaction that reads the state at a timestamp.
@@ -69,13 +91,15 @@ func (x *Tx) Altered(t *Table) { x.table(t).altered = true }
 
 // row returns the row of a key as the transaction sees it, nil if it does not exist.
 func (x *Tx) row(t *Table, key string) [][]byte {
-	if in := x.tables[t]; in != nil && in.own[key] != nil {
+	in := x.tables[t]
+	if in != nil && in.own[key] != nil {
 		return in.own[key].At(x.at)
 	}
-	if r := t.ByKey[key]; r != nil {
-		return r.At(x.at)
+	r := t.ByKey[key]
+	if r == nil || in != nil && slices.ContainsFunc(in.deleted, func(rd *script.Read) bool { return t.filter(rd)(r.Key) }) {
+		return nil
 	}
-	return nil
+	return r.At(x.at)
 }
 
 // Peek returns the row of a key without reading it.
@@ -102,9 +126,10 @@ func (x *Tx) see(t *Table, key string) {
 	}
 }
 
-// Scan reads rows. stop is the number of rows after which the caller ends the loop, 0 for none.
-func (x *Tx) Scan(t *Table, rd *script.Read, stop int) (out [][][]byte) {
-	in, g := x.table(t), &txRange{read: rd}
+// Scan reads rows. stop is the number of rows after which the caller ends the loop, 0 for none. indexed says
+// that the table has indexes.
+func (x *Tx) Scan(t *Table, rd *script.Read, stop int, indexed bool) (out [][][]byte) {
+	in, g := x.table(t), &txRange{read: rd, index: indexed && len(rd.Tests) > 0}
 	in.ranges = append(in.ranges, g)
 	rows, passes := x.rows(t, rd.Desc), t.filter(rd)
 	limit := len(rows) + 1
@@ -181,10 +206,15 @@ func (x *Tx) Write(t *Table, op *script.Op) (cause error, refused bool) {
 	if refused {
 		return cause, true
 	}
-	in.wrote = true
-	in.own[key] = &Row{Key: op.Cells[:t.Schema.Keys], Versions: []version{{x.at, after}}, table: t}
+	in.write(t, op.Cells[:t.Schema.Keys], x.at, after)
 	x.Ops = append(x.Ops, *op)
 	return nil, false
+}
+
+// write sets a row; nil deletes it.
+func (in *txTable) write(t *Table, key [][]byte, at mvcc.Timestamp, row [][]byte) {
+	in.wrote = true
+	in.own[KeyText(key)] = &Row{Key: key, Versions: []version{{at, row}}, table: t}
 }
 
 // Joined returns want without results that a transaction may lack, and that are not in got: those of
@@ -259,6 +289,11 @@ func (x *Tx) Conflict() (must, may bool) {
 	if len(x.Ops) == 0 {
 		return false, false
 	}
+	return x.Changed()
+}
+
+// Changed is Conflict for a transaction that has written.
+func (x *Tx) Changed() (must, may bool) {
 	changed := map[*Row]bool{}
 	for _, c := range slices.Backward(x.m.Commits) {
 		if c.TS <= x.at {
@@ -285,6 +320,13 @@ func (x *Tx) Conflict() (must, may bool) {
 				may = may || r.At(x.at) != nil && t.aliveSince(r.stored(x.at), later) == nil
 			}
 			before, after := r.At(x.at), t.aliveSince(r.stored(mvcc.Max), x.at)
+			for i := range in.lookups {
+				l := &in.lookups[i]
+				if KeyText(l.key) == KeyText(r.Key) && changed[r] {
+					may = true
+					must = must || !dropped && !in.altered && l.finds(before) != l.finds(after)
+				}
+			}
 			read, wide := in.reads(t, r.Key, before, after)
 			if !wide {
 				continue
@@ -305,6 +347,7 @@ func (in *txTable) reads(t *Table, key, before, after [][]byte) (read, wide bool
 		return true, true
 	}
 	for _, g := range in.ranges {
+		wide = wide || g.index
 		if g.none || g.read.From != nil && CompareKeys(t.Schema, key, g.read.From) < 0 ||
 			g.read.To != nil && CompareKeys(t.Schema, key, g.read.To) >= 0 {
 			continue

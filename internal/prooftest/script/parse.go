@@ -72,6 +72,7 @@ type fields struct {
 	named map[string]string
 	tests []string
 	many  []string
+	moves []string
 }
 
 func parseFields(words []string) fields {
@@ -85,6 +86,8 @@ func parseFields(words []string) fields {
 			f.tests = append(f.tests, value)
 		case name == "many":
 			f.many = append(f.many, value)
+		case name == "move":
+			f.moves = append(f.moves, value)
 		default:
 			f.named[name] = value
 		}
@@ -151,7 +154,12 @@ func (f fields) column() schema.Column {
 func (f fields) step() Step {
 	st := Step{Kind: Kind(f.words[0]), Sync: f.bool("sync"), Partial: f.bool("partial"), RowFile: f.bool("rowfile"),
 		Expires: f.int("expires"), As: f.named["as"], Name: f.named["name"], During: Kind(f.named["during"]),
-		Mask: f.uint64("mask"), Size: f.int("size"), Stop: f.int("stop"), Tx: f.int("tx"), Time: f.duration("time")}
+		Mask: f.uint64("mask"), Size: f.int("size"), Stop: f.int("stop"), Tx: f.int("tx"), Time: f.duration("time"),
+		Exclusive: f.bool("exclusive"), Number: f.int("number")}
+	for _, text := range f.moves {
+		where, key, _ := strings.Cut(text, ":")
+		st.Moves = append(st.Moves, Move{Where(where), parseCells(key)})
+	}
 	if len(f.words) > 1 {
 		st.Table = f.words[1]
 	}

@@ -59,6 +59,20 @@ func (st *Step) print(b *strings.Builder) {
 	case TxGet, TxScan:
 		fmt.Fprintf(b, " stop=%d", st.Stop)
 		st.Read.print(b)
+	case TxGetBy:
+		fmt.Fprintf(b, " name=%s", st.Name)
+		st.Read.print(b)
+	case TxDelete, TxCursor:
+		st.Read.print(b)
+	case TxMove:
+		fmt.Fprintf(b, " number=%d", st.Number)
+		for _, m := range st.Moves {
+			fmt.Fprintf(b, " move=%s:%s", m.Where, CellsText(m.Key, nil, ","))
+		}
+	case RollbackTo:
+		fmt.Fprintf(b, " number=%d", st.Number)
+	case Begin:
+		fmt.Fprintf(b, " exclusive=%v sync=%v", st.Exclusive, st.Sync)
 	case TxCommit:
 		fmt.Fprintf(b, " sync=%v", st.Sync)
 	case Create:

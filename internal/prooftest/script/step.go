@@ -23,6 +23,9 @@ type Op struct {
 	Tests []Test // of a condition
 	// Operands has the kind of the operand for each column that has one: its cell is the operand. nil: none.
 	Operands []Operand
+	// Range makes the operation delete the rows of a range of keys. Only the model has such operations, of
+	// transactions.
+	Range *Read
 }
 
 // Kind is the kind of a step.
@@ -75,7 +78,15 @@ const (
 	TxWrite  Kind = "txwrite"  // write rows in a transaction
 	TxCommit Kind = "txcommit" // commit a transaction
 	Rollback Kind = "rollback" // end a transaction without an effect
-	Tear     Kind = "torn"     // cut the power: what was synced remains, and a random part of the rest
+
+	TxGetBy    Kind = "txgetby"    // read one row by a unique index in a transaction
+	TxDelete   Kind = "txdelete"   // delete a range of keys in a transaction
+	TxCursor   Kind = "txcursor"   // make a cursor of a transaction
+	TxMove     Kind = "txmove"     // move a cursor of a transaction
+	Savepoint  Kind = "savepoint"  // make a savepoint of a transaction
+	RollbackTo Kind = "rollbackto" // undo the writes of a transaction after a savepoint
+
+	Tear Kind = "torn" // cut the power: what was synced remains, and a random part of the rest
 )
 
 // Step is one step of a history. The comment on a field names the kinds that use it.
@@ -86,7 +97,7 @@ type Step struct {
 	RowFile bool           // Create
 	Expires int            // Create: rows expire Time after this column, its index + 1; 0 = they do not
 	Alter   []Alteration   // Alter
-	Name    string         // Rename: the new name
+	Name    string         // Rename: the new name; TxGetBy: the index, Read.Key has the values
 	// Write, TxWrite; Ingest: inserts that all set the same columns; UpdateWhere: one update
 	// without a key
 	Ops     []Op
@@ -96,7 +107,7 @@ type Step struct {
 	// Write, bulk calls: commit in the middle of this kind of step on Table: Flush, Merge, Compact,
 	// Deltas, Minor, Major or Recompress; "" = commit alone
 	During Kind
-	// Get, Find, Count, Check, Many, Versions, Diff, TxGet, TxScan; bulk calls: the rows, or the
+	// Get, Find, Count, Check, Many, Versions, Diff, TxGet, TxScan, TxGetBy, TxDelete, TxCursor; bulk calls: the rows, or the
 	// timestamp of a Restore
 	Read Read
 	Keys [][][]byte // Many
@@ -109,8 +120,13 @@ type Step struct {
 	// Bulk calls with Size: the write batches after which the call is canceled, and made again for
 	// the rest; TxScan: the rows after which the loop ends; 0 = none
 	Stop int
-	Tx   int           // Begin, TxGet, TxScan, TxWrite, TxCommit, Rollback: the number of the transaction
-	Time time.Duration // Tick: how far to move the clock; negative = back. Create with Expires: the age
+	Tx   int // steps of transactions: its number
+	// Begin: the transaction is an exclusive attempt of Update, whose commit is synced if Sync is set
+	Exclusive bool
+	// RollbackTo: the savepoint, TxMove: the cursor, counted from 0 in the transaction
+	Number int
+	Moves  []Move        // TxMove
+	Time   time.Duration // Tick: how far to move the clock; negative = back. Create with Expires: the age
 
 	Written bool // with During: the batch was committed, even if the step failed
 }
@@ -127,11 +143,33 @@ func (st *Step) Bulk() bool {
 // InTx reports whether the step is one of a transaction.
 func (st *Step) InTx() bool {
 	switch st.Kind {
-	case Begin, TxGet, TxScan, TxWrite, TxCommit, Rollback:
+	case Begin, TxGet, TxScan, TxWrite, TxCommit, Rollback, TxGetBy, TxDelete, TxCursor, TxMove, Savepoint, RollbackTo:
 		return true
 	}
 	return false
 }
+
+// Move is a move of a cursor.
+type Move struct {
+	Where Where
+	Key   [][]byte // Seek, SeekBefore: cells of the first key columns
+}
+
+// Where is where a cursor moves.
+type Where string
+
+// Moves of cursors.
+const (
+	First      Where = "first"
+	Last       Where = "last"
+	Next       Where = "next"
+	Prev       Where = "prev"
+	Seek       Where = "seek"
+	SeekBefore Where = "before"
+)
+
+// Back reports whether the row that the cursor finds is the last one of some.
+func (w Where) Back() bool { return w == Last || w == Prev || w == SeekBefore }
 
 // Read describes what a step reads.
 type Read struct {
