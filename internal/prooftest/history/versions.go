@@ -69,7 +69,7 @@ func (r *Runner) begins(t *model.Table, key [][]byte, now time.Time) []mvcc.Time
 	if row := t.ByKey[model.KeyText(key)]; row != nil {
 		for _, v := range row.Versions {
 			if v.TS >= low && v.TS <= high {
-				out = append(out, v.TS)
+				out = append(out, v.TS-1, v.TS) // the version before may have expired
 			}
 		}
 	}
