@@ -183,3 +183,13 @@ func TestFiguresReplaceTextBetweenMarks(t *testing.T) {
 		}
 	}
 }
+
+func TestFloorsOfRatesAreMinimums(t *testing.T) {
+	for _, w := range work.All(nil) {
+		for _, f := range w.Floors {
+			if f.Metric == "" && f.Workload == "" && f.Least != w.More {
+				t.Errorf("%s: floor of %s against %s: Least is %t", w.Name, f.Peer, f.Against, f.Least)
+			}
+		}
+	}
+}

@@ -41,6 +41,7 @@ type people struct {
 	rows map[int64]person
 	past map[mvcc.Timestamp]map[int64]person
 
+	wide   int64 // a factor of the numbers of keys and of emails
 	memory int64 // of the store; 0 is the default
 	chosen int   // scans that used an index
 }
@@ -82,11 +83,11 @@ func orNull(email string) any {
 // operation adds a random operation to a write batch and applies it to rows. It returns the cause for which
 // it is refused, or nil.
 func (p *people) operation(b *oribi.Batch, rows map[int64]person) error {
-	rng, k := p.rng, p.rng.Int64N(12)
+	rng, k := p.rng, p.rng.Int64N(12*p.wide)
 	old, there := rows[k]
 	next := person{place: fmt.Sprint("place ", rng.IntN(3)), v: rng.Int64N(4)}
 	if rng.IntN(4) > 0 {
-		next.email = fmt.Sprint(rng.IntN(8), "@example")
+		next.email = fmt.Sprint(rng.Int64N(8*p.wide), "@example")
 	}
 	row := oribi.Row{"k": k, "email": orNull(next.email), "place": next.place, "v": next.v}
 	set := func(now person) error {
@@ -145,6 +146,9 @@ func (p *people) commit() {
 	rows, partial := maps.Clone(p.rows), p.rng.IntN(3) == 0
 	var causes []error
 	n := 1 + p.rng.IntN(6)
+	if p.wide = 1; p.rng.IntN(8) == 0 { // entries are found in their order, and by several goroutines
+		n, p.wide, partial = 50+p.rng.IntN(300), 1+p.rng.Int64N(20), true
+	}
 	for range n {
 		causes = append(causes, p.operation(b, rows))
 	}
@@ -174,6 +178,21 @@ func (p *people) commit() {
 	if !ok || e.Row != first || !errors.Is(err, causes[first]) {
 		t.Fatalf("commit: %v, want operation %d refused: %v", err, first, causes[first])
 	}
+}
+
+// commitNew commits many rows with keys and emails that no row has, in random order, and deletes some of them.
+func (p *people) commitNew() {
+	b := p.store.NewBatch()
+	for i, k := range p.rng.Perm(300) {
+		r := person{email: fmt.Sprint(i*7919%300, "@new"), place: "new"}
+		b.Insert(p.table, oribi.Row{"k": 1000 + k, "email": r.email, "place": r.place, "v": r.v})
+		p.rows[1000+int64(k)] = r
+	}
+	ctx := context.Background()
+	must.Get(b.Commit(ctx, oribi.NoSync))(p.t)
+	p.check(p.rows)
+	must.Get(p.table.DeleteWhere(ctx, oribi.Where(oribi.Ge("k", 1000))))(p.t)
+	maps.DeleteFunc(p.rows, func(k int64, _ person) bool { return k >= 1000 })
 }
 
 // check compares reads by email with rows.
@@ -283,6 +302,8 @@ func TestIndexesEqualTheirTable(t *testing.T) {
 					delete(p.rows, k)
 				}
 			}
+		case 4:
+			p.commitNew()
 		default:
 			p.commit()
 		}

@@ -76,18 +76,22 @@ func (w *Write) findAll() ([]position, error) {
 	w.sort()
 	w.before = slices.Grow(w.before, len(w.ops))[:len(w.ops)]
 	positions := make([]position, len(w.ops))
+	return positions, eachGroup(len(w.order), func(from, to int) error { return w.findGroup(positions, from, to) })
+}
+
+// eachGroup calls find for groups of n keys, in several goroutines if there are many.
+func eachGroup(n int, find func(from, to int) error) error {
 	workers := 1
-	if len(w.order) >= sharedKeys {
+	if n >= sharedKeys {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	groups := (len(w.order) + groupKeys - 1) / groupKeys
-	return positions, parallel.Each(groups, workers, func(_, g int) error {
-		return w.findGroup(positions, g*groupKeys, min((g+1)*groupKeys, len(w.order)))
+	return parallel.Each((n+groupKeys-1)/groupKeys, workers, func(_, g int) error {
+		return find(g*groupKeys, min((g+1)*groupKeys, n))
 	})
 }
 
 const (
-	groupKeys  = 64            // that a goroutine of findAll finds at a time
+	groupKeys  = 64            // that a goroutine finds at a time
 	sharedKeys = 4 * groupKeys // finding fewer takes less time than waking a processor
 )
 

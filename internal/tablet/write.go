@@ -97,6 +97,8 @@ type Write struct {
 	order  []keyed // operations in key order, on one key in batch order; empty if ops is sorted
 	before []int32 // for each operation, the previous one on the same key, or −1; set with order
 
+	ahead []aheadEntry // of an index, by operation of the table; empty if there are few
+
 	lists   []byte // change lists made of upserts and operands: the chunk being filled
 	results []Result
 	grown   int64  // bytes of the results of operands that append
@@ -127,13 +129,19 @@ const maxKeptOps = 1 << 10
 // recycle makes a released Write available to later write batches.
 func (w *Write) recycle() {
 	if cap(w.targets) > maxKeptOps || cap(w.order) > maxKeptOps || cap(w.lists) > listChunk || cap(w.list) > listChunk ||
-		cap(w.results) > maxKeptOps {
+		cap(w.results) > maxKeptOps || cap(w.ahead) > maxKeptOps || w.t.Index() != nil && cap(w.ops) > maxKeptOps {
 		return
 	}
 	clear(w.targets)
 	clear(w.probes)
 	clear(w.results)
-	*w = Write{targets: w.targets[:0], probes: w.probes[:0], locked: w.locked[:0], order: w.order[:0],
+	clear(w.ahead)
+	var ops []Op // those of a table are the caller's
+	if w.t.Index() != nil {
+		clear(w.ops)
+		ops = w.ops[:0]
+	}
+	*w = Write{ops: ops, ahead: w.ahead[:0], targets: w.targets[:0], probes: w.probes[:0], locked: w.locked[:0], order: w.order[:0],
 		before: w.before[:0], lists: w.lists[:0], list: w.list[:0], results: w.results[:0]}
 	writes.Put(w)
 }
@@ -316,6 +324,11 @@ func (w *Write) resolve() error {
 		}
 		if w.indexes != nil {
 			w.indexes.keepRows(w)
+		}
+	}
+	if w.indexes != nil {
+		if err := w.indexes.lookAhead(w); err != nil {
+			return err
 		}
 	}
 	for i := range w.ops {

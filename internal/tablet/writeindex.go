@@ -37,6 +37,9 @@ type indexWrites struct {
 	many   bool       // the batch has several operations
 	buf    []byte     // keys and images of entries: the chunk being filled
 	locked bool       // all entries of unique indexes are
+
+	// The watched cells of the present row, unless rows keeps them.
+	before, after [][]byte
 }
 
 // indexPart is the write batch of one index.
@@ -47,8 +50,11 @@ type indexPart struct {
 	met    metEntries // that may be met again
 	sparse bool       // w inserts only entries that do not exist
 
-	from, to []byte    // the entry of the present row before and after the present operation; nil for none
-	was      *metEntry // to before the operation, if it was looked up
+	apart bool // no entry is met again that is in w.ahead
+
+	from, to []byte   // the entry of the present row before and after the present operation; nil for none
+	was      metEntry // to before the operation, if known
+	known    bool
 }
 
 // metEntry is an entry after the operations so far.
@@ -164,7 +170,7 @@ func (w *Write) resolveIndexed() error {
 	for i := range x.parts {
 		p := &x.parts[i]
 		p.met, p.w.ops, p.w.targets = metEntries{}, p.w.ops[:0], p.w.targets[:0]
-		p.w.until = mvcc.Max
+		p.w.ahead, p.w.order, p.apart, p.w.until = p.w.ahead[:0], p.w.order[:0], false, mvcc.Max
 	}
 	clear(w.targets)
 	w.Refused, w.order, w.before, w.results, w.grown = nil, w.order[:0], w.before[:0], w.results[:0], 0
@@ -196,7 +202,7 @@ func (w *Write) index(i int, p position, again bool) (refused, err error) {
 	if to.kind != change.Delete && !w.exists(p) {
 		before = nil // its entries expire with it
 	}
-	if refused, err = x.changeAll(op, before, after); refused == nil && err == nil && x.rows != nil {
+	if refused, err = x.changeAll(i, op, to, before, after); refused == nil && err == nil && x.rows != nil {
 		x.rows[i] = after
 	}
 	return refused, err
@@ -218,25 +224,30 @@ func (x *indexWrites) keepRows(w *Write) {
 }
 
 // changeAll adds the changes of a row's entries, unless an index refuses the row.
-func (x *indexWrites) changeAll(op *Op, before, after [][]byte) (refused, err error) {
+func (x *indexWrites) changeAll(i int, op *Op, to *target, before, after [][]byte) (refused, err error) {
 	for k := range x.parts {
 		p := &x.parts[k]
-		if p.from, p.to, p.was = nil, nil, nil; op.Kind == Reindex && !p.Table.Index().Building {
+		if p.from, p.to, p.known = nil, nil, false; op.Kind == Reindex && !p.Table.Index().Building {
 			continue
 		}
-		p.from, p.to = x.entry(p, op.Key, before), x.entry(p, op.Key, after)
+		p.from = x.entry(p, op.Key, before)
+		if len(p.w.ahead) > 0 && to.hasBody() {
+			p.to = p.w.ahead[i].key
+		} else {
+			p.to = x.entry(p, op.Key, after)
+		}
 		if n := len(p.to); n > schema.MaxKeyBytes {
 			return entryTooLong(p.Table, n), nil
 		}
 		if !p.Table.Index().Unique {
 			continue
 		}
-		if refused, err = x.checkUnique(p, op); refused != nil || err != nil {
+		if refused, err = x.checkUnique(p, i, op); refused != nil || err != nil {
 			return refused, err
 		}
 	}
 	for k := range x.parts {
-		if err := x.change(&x.parts[k], op, before, after); err != nil {
+		if err := x.change(&x.parts[k], i, op, before, after); err != nil {
 			return nil, err
 		}
 	}
@@ -265,7 +276,8 @@ func (w *Write) watched(i int, p position, again bool) (cells [][]byte, err erro
 		return nil, nil
 	case p.mem != nil:
 		image, _ := p.mem.NewestRow(w.ops[i].Key)
-		return x.cellsOf(w.state.schema, image), nil
+		x.before = x.cellsOf(x.kept(x.before), w.state.schema, image)
+		return x.before, nil
 	}
 	cells, _, err = p.set.Get(w.probes[i], mvcc.Everything, x.plan.watched, nil)
 	if err != nil {
@@ -274,30 +286,39 @@ func (w *Write) watched(i int, p position, again bool) (cells [][]byte, err erro
 	return cells, err
 }
 
-// cellsOf returns the watched cells of a row image.
-func (x *indexWrites) cellsOf(sc *TableSchema, image []byte) [][]byte {
-	cells := make([][]byte, len(x.plan.watched))
-	for i, c := range x.plan.watched {
-		cells[i] = sc.RowFormat.Cell(image, c)
+// kept returns memory for the watched cells of a row: that of cells, unless rows keeps them.
+func (x *indexWrites) kept(cells [][]byte) [][]byte {
+	if x.rows != nil {
+		return make([][]byte, 0, len(x.plan.watched))
 	}
-	return cells
+	return cells[:0]
+}
+
+// cellsOf appends the watched cells of a row image to dst.
+func (x *indexWrites) cellsOf(dst [][]byte, sc *TableSchema, image []byte) [][]byte {
+	for _, c := range x.plan.watched {
+		dst = append(dst, sc.RowFormat.Cell(image, c))
+	}
+	return dst
 }
 
 // rowAfter returns the watched cells of a row after an operation, given those before it.
 func (x *indexWrites) rowAfter(sc *TableSchema, op *Op, to *target, before [][]byte) [][]byte {
 	switch to.kind {
 	case change.Insert, change.Replace:
-		return x.cellsOf(sc, to.image(op))
+		x.after = x.cellsOf(x.kept(x.after), sc, to.image(op))
+		return x.after
 	case change.Delete:
 		return nil
 	case change.Update:
-		after := slices.Clone(before)
+		after := append(x.kept(x.after), before...)
 		columns := to.list.Columns()
 		for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {
 			if i := slices.Index(x.plan.watched, sc.Schema.IndexID(id)); i >= 0 {
 				after[i] = cell
 			}
 		}
+		x.after = after
 		return after
 	}
 	return before
@@ -326,7 +347,7 @@ func (x *indexWrites) reserve(size int) {
 }
 
 // checkUnique locks the present entries, and returns a *change.NotUnique if another row has the one that the row gets.
-func (x *indexWrites) checkUnique(p *indexPart, op *Op) (refused, err error) {
+func (x *indexWrites) checkUnique(p *indexPart, i int, op *Op) (refused, err error) {
 	for _, key := range [2][]byte{p.from, p.to} {
 		if err := x.lock(p, key); err != nil {
 			return nil, err
@@ -335,14 +356,11 @@ func (x *indexWrites) checkUnique(p *indexPart, op *Op) (refused, err error) {
 	if p.to == nil || bytes.Equal(p.from, p.to) && !p.Table.Index().Building {
 		return nil, nil
 	}
-	at, err := p.find(bloom.MakeProbe(p.to))
-	if err != nil {
+	p.was, err = p.find(i, bloom.MakeProbe(p.to))
+	if p.known = err == nil; err != nil || !p.w.exists(p.was.position) {
 		return nil, err
 	}
-	if p.was = &at; !p.w.exists(at.position) {
-		return nil, nil
-	}
-	other, err := p.rowOf(at)
+	other, err := p.rowOf(p.was)
 	if err != nil || bytes.Equal(other, op.Key) { // of an index that is being built
 		return nil, err
 	}
@@ -369,16 +387,23 @@ func (x *indexWrites) lock(p *indexPart, key []byte) error {
 	return nil
 }
 
-// find returns an entry after the operations so far.
-func (p *indexPart) find(probe bloom.Probe) (metEntry, error) {
+// find returns an entry, which may be the one of w.ahead for operation i of the table, after the operations so far.
+func (p *indexPart) find(i int, probe bloom.Probe) (metEntry, error) {
 	if at := p.met.find(probe); at != nil {
 		return *at, nil
 	}
-	at, err := p.w.find(probe)
-	if err != nil {
-		err = fmt.Errorf("index %q: %w", p.Table.Index().Name, err)
+	if len(p.w.ahead) > 0 && bytes.Equal(p.w.ahead[i].key, probe.Key) {
+		return metEntry{p.w.ahead[i].position, -1}, nil
 	}
-	return metEntry{at, -1}, err
+	at, err := p.w.find(probe)
+	return metEntry{at, -1}, p.errorf(err)
+}
+
+func (p *indexPart) errorf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("index %q: %w", p.Table.Index().Name, err)
 }
 
 // rowOf returns the encoded key of the row of p.to, which exists.
@@ -390,13 +415,13 @@ func (p *indexPart) rowOf(at metEntry) ([]byte, error) {
 	}
 	cells, err := p.w.cellsAt(p.to, at.position)
 	if err != nil {
-		return nil, fmt.Errorf("index %q: %w", p.Table.Index().Name, err)
+		return nil, p.errorf(err)
 	}
 	return cells[i], nil
 }
 
 // change adds the operations on the present entries to the write batch of an index.
-func (x *indexWrites) change(p *indexPart, op *Op, before, after [][]byte) error {
+func (x *indexWrites) change(p *indexPart, i int, op *Op, before, after [][]byte) error {
 	clock := x.plan.clock
 	switch same := bytes.Equal(p.from, p.to); {
 	case p.from == nil || op.Kind == Reindex:
@@ -407,7 +432,7 @@ func (x *indexWrites) change(p *indexPart, op *Op, before, after [][]byte) error
 		if op.Kind == Purge {
 			kind = Purge
 		}
-		if err := x.add(p, Op{Kind: kind, Index: op.Index, Key: p.from}); err != nil {
+		if err := x.add(p, i, Op{Kind: kind, Index: op.Index, Key: p.from}); err != nil {
 			return err
 		}
 	}
@@ -433,41 +458,49 @@ func (x *indexWrites) change(p *indexPart, op *Op, before, after [][]byte) error
 	x.reserve(64 + len(p.to) + len(op.Key))
 	start := len(x.buf)
 	x.buf = p.w.state.schema.RowFormat.AppendRow(x.buf, cells)
-	return x.add(p, Op{Kind: kind, Index: op.Index, Key: p.to, Body: x.buf[start:len(x.buf):len(x.buf)]})
+	return x.add(p, i, Op{Kind: kind, Index: op.Index, Key: p.to, Body: x.buf[start:len(x.buf):len(x.buf)]})
 }
 
-// add adds an operation on an entry.
-func (x *indexWrites) add(p *indexPart, op Op) error {
-	w, at, probe := p.w, metEntry{op: -1}, bloom.MakeProbe(op.Key)
+// add adds an operation on an entry, because of operation i of the table.
+func (x *indexWrites) add(p *indexPart, i int, op Op) error {
+	w, at, insert := p.w, metEntry{op: -1}, op.Body != nil
+	var probe bloom.Probe
+	meets := x.many && (!p.sparse || x.rows != nil) && !(insert && p.known && p.apart && x.rows == nil)
+	looks := !insert || !p.known && !p.sparse
+	if meets || looks {
+		probe = bloom.MakeProbe(op.Key)
+	}
 	switch {
-	case op.Body == nil || p.was == nil && !p.sparse:
+	case looks:
 		var err error
-		if at, err = p.find(probe); err != nil {
+		if at, err = p.find(i, probe); err != nil {
 			return err
 		}
-	case p.was != nil:
-		at = *p.was
+	case p.known:
+		at = p.was
 	}
-	i := len(w.ops)
+	n := len(w.ops)
 	w.ops, w.targets = append(w.ops, op), append(w.targets, target{})
-	after, err := w.decide(i, at.position)
-	if err != nil {
+	after, err := w.decide(n, at.position)
+	if err != nil || !meets {
 		return err
 	}
-	if x.many && (!p.sparse || x.rows != nil) {
-		at = metEntry{after, -1}
-		if op.Body != nil {
-			at.op = i
-		}
-		p.met.set(probe, at)
+	at = metEntry{after, -1}
+	if insert {
+		at.op = n
 	}
+	p.met.set(probe, at)
 	return nil
 }
 
 // finishIndexes puts the operations on entries in the order in which they are applied.
 func (w *Write) finishIndexes() {
 	for i := range w.indexes.parts {
-		if e := w.indexes.parts[i].w; !ascending(e.ops) {
+		e := w.indexes.parts[i].w
+		if len(e.order) > 0 && e.asAhead() {
+			continue
+		}
+		if e.order = e.order[:0]; !ascending(e.ops) {
 			e.sort()
 		}
 	}
@@ -475,16 +508,23 @@ func (w *Write) finishIndexes() {
 
 // sort makes the order of the operations: by key, on one key in batch order.
 func (w *Write) sort() {
-	w.order = slices.Grow(w.order, len(w.ops))
-	for i := range w.ops {
-		w.order = append(w.order, keyed{keyenc.Head(w.ops[i].Key), int32(i)})
+	w.order = sortKeys(w.order, len(w.ops), func(i int) []byte { return w.ops[i].Key })
+}
+
+// sortKeys appends the numbers below n to order, by key, those of one key in ascending order.
+func sortKeys(order []keyed, n int, key func(i int) []byte) []keyed {
+	start := len(order)
+	order = slices.Grow(order, n)
+	for i := range n {
+		order = append(order, keyed{keyenc.Head(key(i)), int32(i)})
 	}
-	slices.SortFunc(w.order, func(a, b keyed) int {
+	slices.SortFunc(order[start:], func(a, b keyed) int {
 		if a.head != b.head {
 			return cmp.Compare(a.head, b.head)
 		}
-		return cmp.Or(bytes.Compare(w.ops[a.op].Key, w.ops[b.op].Key), cmp.Compare(a.op, b.op))
+		return cmp.Or(bytes.Compare(key(int(a.op)), key(int(b.op))), cmp.Compare(a.op, b.op))
 	})
+	return order
 }
 
 // Indexes yields the parts of the write batch that concern indexes of the table.
