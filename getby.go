@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -19,81 +20,86 @@ import (
 // one column, otherwise a Key. Errors: ErrNotFound if there is no such row; ErrSchema if the table has no
 // unique index of that name; ErrRow for a value that does not fit, as NULL does not; those of Get.
 func (t *Table) GetBy(ctx context.Context, index string, values any, opts ...GetOption) (Row, error) {
-	var row Row
-	err := t.getBy(ctx, index, values, collect(opts), func(v *view, cols []int, cells [][]byte) error {
-		row = bind.Row(v.Schema.Columns, cols, cells)
-		return nil
-	})
-	return row, err
-}
-
-// getBy passes the cells of a row to found.
-func (t *Table) getBy(ctx context.Context, index string, values any, o readOptions,
-	found func(v *view, cols []int, cells [][]byte) error) error {
 	for tries := 0; ; tries++ {
-		err := t.getByOnce(ctx, index, values, &o, found)
-		if err == nil || !t.store.core.Restarts(ctx, o.asOf, err, tries) {
-			return err
+		row, err := t.getRowBy(ctx, index, values, opts)
+		if err == nil || !restarts(ctx, t, opts, err, tries) {
+			return row, err
 		}
 	}
 }
 
-func (t *Table) getByOnce(ctx context.Context, index string, values any, o *readOptions,
-	found func(v *view, cols []int, cells [][]byte) error) error {
-	r, err := t.readBy(ctx, index, values, o)
+func (t *Table) getRowBy(ctx context.Context, index string, values any, opts []GetOption) (Row, error) {
+	r := indexReads.Get().(*indexRead)
+	defer r.release()
+	collectInto(&r.o, opts)
+	if err := r.begin(ctx, t, index, values); err != nil {
+		return nil, err
+	}
+	defer t.done(&r.v)
+	cols, err := t.project(r.v.TableSchema, &r.o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer r.end()
-	cols, err := t.project(r.v.TableSchema, o)
-	if err != nil {
-		return err
+	if err := r.get(t, cols); err != nil {
+		return nil, err
 	}
-	cells, ok, err := r.v.Get(r.key, cols, nil)
-	if err == nil && !ok {
-		err = fmt.Errorf("index %q: %w", index, fault.Corruptf("an entry of key %s, which does not exist",
-			t.tab.KeyText(r.key)))
-	}
-	if err != nil {
-		return t.errorf(err)
-	}
-	return found(&r.v, cols, cells)
+	return bind.Row(r.v.Schema.Columns, cols, r.cells), nil
 }
 
-// indexRead is a read of a row by a unique index.
+// indexRead is the memory of a read of one row by a unique index.
 type indexRead struct {
-	t   *Table
-	v   view
-	key []byte // of the row
+	o     readOptions
+	v     view
+	look  indexLookup
+	key   []byte // of the row
+	cells [][]byte
 }
 
-func (r *indexRead) end() { r.t.done(&r.v) }
+var indexReads = sync.Pool{New: func() any { return new(indexRead) }}
 
-// readBy finds the key of the row with the given values. The caller calls end, unless it returns an error.
-func (t *Table) readBy(ctx context.Context, index string, values any, o *readOptions) (_ *indexRead, err error) {
+// release makes r available to later reads. Its cells do not stay valid: those in them do.
+func (r *indexRead) release() {
+	clear(r.cells)
+	*r = indexRead{cells: r.cells[:0], look: indexLookup{entry: r.look.entry[:0]}}
+	if cap(r.look.entry) <= maxKeptKey && cap(r.cells) <= fewCells {
+		indexReads.Put(r)
+	}
+}
+
+// begin finds the key of the row with the given values. The caller calls t.done, unless begin returns an error.
+func (r *indexRead) begin(ctx context.Context, t *Table, index string, values any) (err error) {
 	entries, err := t.uniqueIndex(index)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &indexRead{t: t}
-	if err := t.begin(ctx, o, true, &r.v); err != nil { // with the index's history
-		return nil, err
+	if err := t.begin(ctx, &r.o, true, &r.v); err != nil { // with the index's history
+		return err
 	}
 	defer func() {
 		if err != nil {
-			r.end()
+			t.done(&r.v)
 		}
 	}()
-	l, err := t.lookupIn(&r.v, entries, values)
-	if err != nil {
-		return nil, err
+	if err := t.lookupIn(&r.look, &r.v, entries, values); err != nil {
+		return err
 	}
 	if complete(entries, r.v.ts) {
-		r.key, err = l.key(t, &r.v, o)
+		r.key, err = r.look.key(t, &r.v, &r.o)
 	} else {
-		r.key, err = t.keyBy(ctx, &r.v, l)
+		r.key, err = t.keyBy(ctx, &r.v, &r.look)
 	}
-	return r, t.errorf(err)
+	return t.errorf(err)
+}
+
+// get sets r.cells to the cells of columns of the row.
+func (r *indexRead) get(t *Table, cols []int) (err error) {
+	var ok bool
+	r.cells, ok, err = r.v.Get(r.key, cols, r.cells[:0])
+	if err == nil && !ok {
+		err = fmt.Errorf("index %q: %w", r.look.entries.Index().Name, fault.Corruptf(
+			"an entry of key %s, which does not exist", t.tab.KeyText(r.key)))
+	}
+	return t.errorf(err)
 }
 
 // indexLookup is a look for the row with some values in the columns of a unique index.
@@ -102,6 +108,11 @@ type indexLookup struct {
 	entries *store.Table
 	values  Key
 	entry   []byte
+
+	view    tablet.View // of the entries
+	one     [1]any
+	found   [1][]byte
+	scratch [bind.MaxWidth]byte
 }
 
 // uniqueIndex returns the entries of a unique index. Errors: ErrSchema.
@@ -113,33 +124,31 @@ func (t *Table) uniqueIndex(name string) (*store.Table, error) {
 	return entries, err
 }
 
-// lookupIn returns a look for the row with the given values.
-func (t *Table) lookupIn(v *view, entries *store.Table, values any) (l indexLookup, err error) {
+// lookupIn sets l to a look for the row with the given values. It uses the memory of l.
+func (t *Table) lookupIn(l *indexLookup, v *view, entries *store.Table, values any) error {
 	l.entries = entries
 	var ok bool
 	name := entries.Index().Name
 	if l.IndexColumns, ok = t.tab.IndexColumns(v.TableSchema, entries.Tablet); !ok {
-		return l, t.errorf(fmt.Errorf("index %q was dropped: %w", name, fault.ErrSchema))
+		return t.errorf(fmt.Errorf("index %q was dropped: %w", name, fault.ErrSchema))
 	}
 	if l.values, ok = values.(Key); !ok {
-		l.values = Key{values}
+		l.one[0] = values
+		l.values = l.one[:]
 	}
-	cells, err := t.indexCells(&l.IndexColumns, v.Schema, l.values)
-	if err != nil {
-		return l, fmt.Errorf("oribi: index %q: %w", name, err)
+	if err := t.encodeEntry(l, v.Schema); err != nil {
+		return fmt.Errorf("oribi: index %q: %w", name, err)
 	}
-	l.entry = l.AppendPrefix(nil, cells)
-	return l, nil
+	return nil
 }
 
 // key returns the key of the row. Errors: ErrNotFound.
 func (l *indexLookup) key(t *Table, v *view, o *readOptions) ([]byte, error) {
-	var entries tablet.View
-	if err := t.entriesView(&entries, v, o, l.entries); err != nil {
+	if err := t.entriesView(&l.view, v, o, l.entries); err != nil {
 		return nil, err
 	}
-	defer entries.Release()
-	found, ok, err := entries.Get(l.entry, []int{entries.Schema.Index(tablet.RowColumn)}, nil)
+	defer l.view.Release()
+	found, ok, err := l.view.Get(l.entry, tablet.RowColumns, l.found[:0])
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("index %q: %w", l.entries.Index().Name, err)
@@ -163,7 +172,7 @@ func (l *indexLookup) tests(s *schema.Schema) (tests []Predicate) {
 
 // keyBy returns the key of a row with the given values in the columns of an index, by a look through the
 // table. Errors: ErrNotFound.
-func (t *Table) keyBy(ctx context.Context, v *view, l indexLookup) ([]byte, error) {
+func (t *Table) keyBy(ctx context.Context, v *view, l *indexLookup) ([]byte, error) {
 	filter, err := t.filter(v.Schema, l.tests(v.Schema), false)
 	if err != nil {
 		return nil, err
@@ -184,25 +193,25 @@ func (t *Table) keyBy(ctx context.Context, v *view, l indexLookup) ([]byte, erro
 	return nil, cmp.Or(it.Close(), l.missing())
 }
 
-// indexCells returns the cells of values in the columns of an index, of which none is NULL.
-func (t *Table) indexCells(c *tablet.IndexColumns, s *schema.Schema, list Key) ([][]byte, error) {
+// encodeEntry sets the entry of a look. None of its values may be NULL.
+func (t *Table) encodeEntry(l *indexLookup, s *schema.Schema) error {
 	bad := func(column string, cause error) error {
 		return &RowError{Table: t.tab.Name(), Column: column, Cause: cause}
 	}
-	if len(list) != len(c.Columns) {
-		return nil, bad("", fmt.Errorf("%d values, the index has %d columns", len(list), len(c.Columns)))
+	if len(l.values) != len(l.Columns) {
+		return bad("", fmt.Errorf("%d values, the index has %d columns", len(l.values), len(l.Columns)))
 	}
-	cells := make([][]byte, len(list))
-	for i, value := range list {
-		column := &s.Columns[c.Columns[i]]
-		cell, err := bind.Append(nil, column, value)
+	l.entry = l.entry[:0]
+	for i, value := range l.values {
+		column := &s.Columns[l.Columns[i]]
+		cell, err := bind.Append(l.scratch[:0], column, value)
 		if err == nil && cell == nil {
 			err = errors.New("NULL is in no unique index: use Scan")
 		}
 		if err != nil {
-			return nil, bad(column.Name, err)
+			return bad(column.Name, err)
 		}
-		cells[i] = cell
+		l.entry = l.AppendValue(l.entry, i, cell)
 	}
-	return cells, nil
+	return nil
 }

@@ -47,11 +47,11 @@ func (tx *Tx) getBy(t *Table, index string, values any, o *readOptions,
 		return err
 	}
 	defer t.done(&v)
-	l, err := t.lookupIn(&v, entries, values)
-	if err != nil {
+	var l indexLookup
+	if err := t.lookupIn(&l, &v, entries, values); err != nil {
 		return err
 	}
-	key, err := tx.keyBy(t, &v, l, o)
+	key, err := tx.keyBy(t, &v, &l, o)
 	if err != nil {
 		return t.errorf(err)
 	}
@@ -65,7 +65,7 @@ func (tx *Tx) beginRead(t *Table, o *readOptions, v *view) error {
 }
 
 // keyBy returns the key of a row by an index. Errors: ErrNotFound.
-func (tx *Tx) keyBy(t *Table, v *view, l indexLookup, o *readOptions) ([]byte, error) {
+func (tx *Tx) keyBy(t *Table, v *view, l *indexLookup, o *readOptions) ([]byte, error) {
 	own, err := tx.ownIn(t, v, l.IndexColumns, false, func(yield func(lower, upper []byte) bool) {
 		yield(l.entry, keyenc.PrefixEnd(l.entry))
 	})
@@ -92,7 +92,8 @@ func (tx *Tx) keyWhere(t *Table, entries *store.Table, values any) ([][]byte, er
 	if err := tx.beginRead(t, &o, &v); err != nil {
 		return nil, err
 	}
-	l, err := t.lookupIn(&v, entries, values)
+	var l indexLookup
+	err := t.lookupIn(&l, &v, entries, values)
 	t.done(&v)
 	if err != nil {
 		return nil, err

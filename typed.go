@@ -312,14 +312,31 @@ func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...GetOption)
 
 // GetBy reads the row with the given values in the columns of a unique index, as Table.GetBy does.
 func (t *TableOf[T]) GetBy(ctx context.Context, index string, values any, opts ...GetOption) (T, error) {
-	var b *bind.Binding
+	for tries := 0; ; tries++ {
+		row, err := t.getBy(ctx, index, values, opts)
+		if err == nil || !restarts(ctx, t.Table, opts, err, tries) {
+			return row, err
+		}
+	}
+}
+
+func (t *TableOf[T]) getBy(ctx context.Context, index string, values any, opts []GetOption) (T, error) {
 	var row T
-	o := collect(opts)
-	o.fit = t.fit(&b, &o)
-	err := t.Table.getBy(ctx, index, values, o, func(_ *view, _ []int, cells [][]byte) error {
-		return t.read(b, &row, cells)
-	})
-	return row, err
+	r := indexReads.Get().(*indexRead)
+	defer r.release()
+	collectInto(&r.o, opts)
+	if err := r.begin(ctx, t.Table, index, values); err != nil {
+		return row, err
+	}
+	defer t.Table.done(&r.v)
+	b, err := t.bindRead(r.v.TableSchema, r.o.all, r.o.columns)
+	if err != nil {
+		return row, callErr("", err)
+	}
+	if err := r.get(t.Table, b.Columns); err != nil {
+		return row, err
+	}
+	return row, t.read(b, &row, r.cells)
 }
 
 // bindRead is bind for a read of all columns or of some.

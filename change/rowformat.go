@@ -117,6 +117,17 @@ func endAt(row []byte, off int) int {
 	return int(binary.LittleEndian.Uint32(row[off:]))
 }
 
+// RowSize returns the length of the image of a row with the given cells, as of AppendRow.
+func (f *RowFormat) RowSize(cells [][]byte) int {
+	n := f.head
+	for i, cell := range cells[:len(f.columns)] {
+		if f.columns[i].width == 0 {
+			n += len(cell)
+		}
+	}
+	return n
+}
+
 // Size returns the length of the image of row i of vectors, one for each column in schema order.
 func (f *RowFormat) Size(vectors []*batch.Vector, i int) int {
 	n := f.head

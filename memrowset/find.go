@@ -1,6 +1,9 @@
 package memrowset
 
-import "github.com/oribi-db/oribi/internal/arena"
+import (
+	"github.com/oribi-db/oribi/internal/arena"
+	"github.com/oribi-db/oribi/keyenc"
+)
 
 // find returns the header of the key's row, or 0 if the key was never inserted.
 //
@@ -9,7 +12,7 @@ import "github.com/oribi-db/oribi/internal/arena"
 // holds the row's lock or has a snapshot from after the row's publication.
 func (m *MemRowSet) find(key []byte) arena.Ref {
 	filtered := m.filter.exists()
-	if m.rows.Load() == 0 || filtered && !m.filter.mayContain(hashKey(key)) {
+	if m.rows.Load() == 0 || keyenc.Head(key) < m.least.Load() || filtered && !m.filter.mayContain(hashKey(key)) {
 		return 0
 	}
 	ref := m.walkTo(key)

@@ -43,6 +43,7 @@ package memrowset
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -73,6 +74,10 @@ type MemRowSet struct {
 	view   *tree     // nil when an insert made it stale
 	filter keyFilter // of the keys in tree; most lookups of absent keys end here, without mu
 
+	// least is keyenc.Head of the least key, or more if there is none: after inserts in order, lookups of
+	// earlier keys end here.
+	least atomic.Uint64
+
 	// alloc guards arena.Alloc. It is never held together with mu, so that writers can copy rows
 	// into the arena while another inserts.
 	alloc sync.Mutex
@@ -102,6 +107,7 @@ func New(s *schema.Schema, grow func(n int64)) *MemRowSet {
 	}
 	m := &MemRowSet{schema: s, rowFormat: change.NewRowFormat(s), grow: grow, arena: arena.New(grow)}
 	m.tree = newTree(m)
+	m.least.Store(math.MaxUint64)
 	return m
 }
 
@@ -126,7 +132,7 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, row []byt
 	}
 	ref := m.writeHeader(key, ts, row)
 	m.mu.Lock()
-	added := m.tree.insert(ref, newProbe(key))
+	added := m.insert(ref, key)
 	m.view = nil
 	grown := m.addToFilter(key)
 	m.mu.Unlock()
@@ -155,7 +161,7 @@ func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn lsn.LSN, ro
 		grown := int64(0)
 		m.mu.Lock()
 		for i, ref := range refs[:n] {
-			if !m.tree.insert(ref, newProbe(keys[i])) {
+			if !m.insert(ref, keys[i]) {
 				m.mu.Unlock()
 				panic(fmt.Sprintf("memrowset: insert of live key %x", keys[i]))
 			}
@@ -167,6 +173,15 @@ func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn lsn.LSN, ro
 		keys, rows = keys[n:], rows[n:]
 		m.count(ts, lsn)
 	}
+}
+
+// insert inserts a row into the tree, unless it has the key. The caller holds mu.
+func (m *MemRowSet) insert(ref arena.Ref, key []byte) (added bool) {
+	p := newProbe(key)
+	if p.prefix < m.least.Load() {
+		m.least.Store(p.prefix)
+	}
+	return m.tree.insert(ref, p)
 }
 
 // addToFilter adds the key of a row that has just come into the tree, or all keys if the filter begins

@@ -67,17 +67,16 @@ func (d *DiskRowSet) keepRow(p bloom.Probe, row batch.Ordinal, cells [][]byte) {
 	if d.opts.Cache == nil {
 		return
 	}
-	size := len(p.Key)
 	for i, cell := range cells {
 		if w := d.Schema.Columns[i].Type.Width(); cell != nil && w > 0 && len(cell) != w {
 			return // no row that has an image
 		}
-		size += len(cell)
 	}
+	size := len(p.Key) + d.rowFormat.RowSize(cells)
 	if size > maxBaseRow {
 		return
 	}
-	d.keepBaseRow(p, row, d.rowFormat.AppendRow(bytes.Clone(p.Key), cells))
+	d.keepBaseRow(p, row, d.rowFormat.AppendRow(append(make([]byte, 0, size), p.Key...), cells))
 }
 
 // keepBaseRow adds a row to the cache. all is its key and its image.

@@ -3,10 +3,13 @@ package encoding
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -33,7 +36,8 @@ const (
 type binaryBlock struct {
 	ordinal batch.Ordinal
 	payload []byte
-	offsets []uint32 // of the values, then of their end: Len()+1
+	offsets []uint32              // of the values, then of their end: Len()+1
+	heads   atomic.Pointer[heads] // nil before the first Seek
 }
 
 // parsePlainBinary returns a binaryBlock or, if its offsets would take more than limit bytes, a
@@ -176,7 +180,7 @@ func ParseDictionary(payload []byte) (*batch.Dictionary, error) {
 
 func (b *binaryBlock) Ordinal() batch.Ordinal { return b.ordinal }
 func (b *binaryBlock) Len() int               { return len(b.offsets) - 1 }
-func (b *binaryBlock) Footprint() int         { return 64 + 4*cap(b.offsets) }
+func (b *binaryBlock) Footprint() int         { return 72 + 4*cap(b.offsets) + 8*(b.Len()/headStep) }
 
 func (b *binaryBlock) cell(i int) []byte {
 	from, to := b.offsets[i], b.offsets[i+1]
@@ -213,7 +217,10 @@ func (b *binaryBlock) DecodeSelected(from, n int, sel batch.Bitmap, selAt int, d
 }
 
 func (b *binaryBlock) Seek(target []byte) (int, bool, error) {
-	lo, hi := 0, b.Len()
+	lo, hi := 0, b.Len() // values before lo are below target, those from hi on are not
+	if hi >= 2*headStep {
+		lo, hi = b.near(target)
+	}
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if bytes.Compare(b.cell(mid), target) < 0 {
@@ -223,6 +230,48 @@ func (b *binaryBlock) Seek(target []byte) (int, bool, error) {
 		}
 	}
 	return lo, lo < b.Len() && bytes.Equal(b.cell(lo), target), nil
+}
+
+// heads are the heads (see keyenc.Head) of every headStep-th value, after the prefix that all values have. A search in them
+// waits for two or three cache lines, and one in the values for two at each step.
+type heads struct {
+	prefix []byte
+	list   []uint64
+}
+
+const headStep = 16
+
+// near returns bounds of a search for target.
+func (b *binaryBlock) near(target []byte) (lo, hi int) {
+	h := b.heads.Load()
+	if h == nil {
+		h = b.makeHeads()
+		b.heads.Store(h)
+	}
+	if !bytes.HasPrefix(target, h.prefix) {
+		return 0, b.Len()
+	}
+	head := keyenc.Head(target[len(h.prefix):])
+	i, found := slices.BinarySearch(h.list, head)
+	end := i
+	for found && end < len(h.list) && h.list[end] == head {
+		end++
+	}
+	if lo = max(0, (i-1)*headStep+1); i == 0 {
+		lo = 0
+	}
+	return lo, min(end*headStep, b.Len())
+}
+
+func (b *binaryBlock) makeHeads() *heads {
+	n := b.Len()
+	skip := commonPrefix(b.cell(0), b.cell(n-1))
+	h := &heads{bytes.Clone(b.cell(0)[:skip]), make([]uint64, 0, n/headStep+1)}
+	for i := 0; i < n; i += headStep {
+		cell := b.cell(i)
+		h.list = append(h.list, keyenc.Head(cell[min(skip, len(cell)):])) // values of a damaged file are in any order
+	}
+	return h
 }
 
 // Select tests only the values whose bits are set, in place.

@@ -59,7 +59,7 @@ func (v View) Changes(to mvcc.Snapshot, note func(ts mvcc.Timestamp, key func() 
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("table %q: %w", v.table, err)
+			return fmt.Errorf("table %q: %w", v.of.Name(), err)
 		}
 	}
 	return nil

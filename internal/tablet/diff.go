@@ -45,7 +45,7 @@ type difference struct {
 // been published. Of the options, it uses the columns, the bounds, the order, and the filter, which
 // must be true for the row in one of the two states. The Diff releases v at Close.
 func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
-	d := &Diff{table: v.table, state: v.state, columns: len(o.Columns), filter: o.Filter,
+	d := &Diff{table: v.of.Name(), state: v.state, columns: len(o.Columns), filter: o.Filter,
 		descending: o.Descending}
 	for p := range o.Filter.Tests() {
 		if i := v.Schema.IndexID(p.ID); i >= 0 && !slices.Contains(o.Columns, i) {

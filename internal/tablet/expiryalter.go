@@ -81,7 +81,7 @@ func (c *ruleChange) end() {
 // deleteExpired deletes the rows that are expired as of a timestamp, and returns the timestamp of
 // the last write batch, or stop if there is no such row.
 func (c *ruleChange) deleteExpired(ctx context.Context, stop mvcc.Timestamp) (last mvcc.Timestamp, err error) {
-	v := View{TableSchema: c.j.st.schema, table: c.j.t.Name(), state: c.j.st}.asOf(mvcc.AsOf(stop))
+	v := View{TableSchema: c.j.st.schema, of: c.j.t, state: c.j.st}.asOf(mvcc.AsOf(stop))
 	it, err := v.Ref().Scan(scan.Options{Filter: v.Gone(batch.Filter{}), Keys: true}, true)
 	if err != nil {
 		return 0, err

@@ -27,9 +27,9 @@ func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory
 		Since: min(max(since, v.state.floor), v.snap.Newest()), Cols: cols,
 		Expiry: v.Expiry, NewPast: newPast})
 	if err != nil {
-		return nil, fmt.Errorf("table %q: %w", v.table, err)
+		return nil, fmt.Errorf("table %q: %w", v.of.Name(), err)
 	}
-	return &RowHistory{h, v.table}, nil
+	return &RowHistory{h, v.of.Name()}, nil
 }
 
 func newPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (rowunion.Past, error) {

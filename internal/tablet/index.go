@@ -32,6 +32,9 @@ const (
 	clockColumn = "clock" // of tables whose rows expire
 )
 
+// RowColumns has the index of RowColumn in the schema of a unique index.
+var RowColumns = []int{1}
+
 // NewIndex returns the metadata row of a table for the entries of an index of the table in row, without
 // numbers and flushed LSN. Errors: ErrSchema.
 func NewIndex(row *meta.Table, x meta.Index) (*meta.Table, error) {
@@ -199,9 +202,14 @@ func (t *Tablet) IndexColumns(sc *TableSchema, index *Tablet) (c IndexColumns, o
 // index; nil is NULL.
 func (c *IndexColumns) AppendPrefix(dst []byte, cells [][]byte) []byte {
 	for i, cell := range cells {
-		dst = appendValue(dst, &c.schema.Columns[c.Columns[i]], cell)
+		dst = c.AppendValue(dst, i, cell)
 	}
 	return dst
+}
+
+// AppendValue appends what entries have of column i of the index; nil is NULL.
+func (c *IndexColumns) AppendValue(dst []byte, i int, cell []byte) []byte {
+	return appendValue(dst, &c.schema.Columns[c.Columns[i]], cell)
 }
 
 // appendEntry appends the key of the entry of a row with an encoded key.

@@ -25,7 +25,7 @@ func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 	o.Schema, o.Snapshot, o.Rows, o.TableBytes = v.Schema, v.snap, scan.RowRange{}, st.tree.Bytes
 	r, err := scan.NewRequest(o)
 	if err != nil {
-		return nil, fmt.Errorf("table %q: %w", v.table, err)
+		return nil, fmt.Errorf("table %q: %w", v.of.Name(), err)
 	}
 	if o.Only != nil {
 		return []scan.Opener{func() (scan.Iterator, error) { return newKeyScan(r, &v, &o, false), nil }}, nil
@@ -55,7 +55,7 @@ func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 		o.Share = scan.NewRowShare(rows, partRows, pause)
 		r, err := scan.NewRequest(o)
 		if err != nil {
-			return nil, fmt.Errorf("table %q: %w", v.table, err)
+			return nil, fmt.Errorf("table %q: %w", v.of.Name(), err)
 		}
 		for range (rows + partRows - 1) / partRows {
 			parts = append(parts, func() (scan.Iterator, error) {

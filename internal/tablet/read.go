@@ -34,7 +34,7 @@ func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, err
 // the iterator that Scan returns.
 type View struct {
 	*TableSchema
-	table string
+	of    *Tablet
 	state *tabletState
 	snap  mvcc.Snapshot
 
@@ -69,7 +69,7 @@ func (t *Tablet) SetView(v *View, at Snapshot) error {
 			return err
 		}
 	}
-	v.TableSchema, v.table, v.state, v.snap = st.schema, t.Name(), st, snap
+	v.TableSchema, v.of, v.state, v.snap = st.schema, t, st, snap
 	v.setExpired()
 	return nil
 }
@@ -113,7 +113,7 @@ func (v *View) stored(key []byte, cols []int, dst [][]byte) (cells [][]byte, fou
 	p := bloom.MakeProbe(key)
 	for _, d := range sets {
 		if cells, found, err = d.GetNear(p, v.snap, cols, dst, v.Near); err != nil {
-			return dst, false, fmt.Errorf("table %q: %w", v.table, err)
+			return dst, false, fmt.Errorf("table %q: %w", v.of.Name(), err)
 		}
 		if found {
 			return cells, true, nil
@@ -144,7 +144,7 @@ func (v *View) Has(key []byte) (bool, error) {
 	for _, d := range sets {
 		found, err := d.Has(p, v.snap)
 		if err != nil {
-			return false, fmt.Errorf("table %q: %w", v.table, err)
+			return false, fmt.Errorf("table %q: %w", v.of.Name(), err)
 		}
 		if found {
 			return true, nil
@@ -203,14 +203,14 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	if o.Rows != (scan.RowRange{}) {
 		v.Release()
 		return nil, fmt.Errorf("table %q: a scan of rows [%d, %d): row IDs identify rows of a single "+
-			"rowset: use bounds on keys", v.table, o.Rows.From, o.Rows.To)
+			"rowset: use bounds on keys", v.of.Name(), o.Rows.From, o.Rows.To)
 	}
 	st := v.state
 	o.Schema, o.Snapshot, o.TableBytes = v.Schema, v.snap, st.tree.Bytes
 	r, err := scan.NewRequest(o)
 	if err != nil {
 		v.Release()
-		return nil, fmt.Errorf("table %q: %w", v.table, err)
+		return nil, fmt.Errorf("table %q: %w", v.of.Name(), err)
 	}
 	if o.Only != nil {
 		return newKeyScan(r, &v, &o, true), nil

@@ -13,7 +13,7 @@ import (
 )
 
 // An estimate of where a value is may be exact, near, or far off.
-func TestPrefixSeekFindsValuesThatAreEvenlySpreadOrNot(t *testing.T) {
+func TestSeekFindsValuesThatAreEvenlySpreadOrNot(t *testing.T) {
 	number := func(v uint64) []byte { return binary.BigEndian.AppendUint64([]byte("key"), v) }
 	for name, value := range map[string]func(r *rand.Rand, i int) []byte{
 		"even":      func(r *rand.Rand, i int) []byte { return number(uint64(i) * 3) },
@@ -31,10 +31,13 @@ func TestPrefixSeekFindsValuesThatAreEvenlySpreadOrNot(t *testing.T) {
 				cells[i] = value(r, i)
 			}
 			slices.SortFunc(cells, bytes.Compare)
-			b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix,
+			prefix := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix,
 				BlockBytes: 1 << 20, RestartInterval: 1 + r.IntN(20)})
-			payloads, _, _ := buildAll(b, schema.Binary, cells, len(cells)+1)
-			block := must.Get(parsePrefix(payloads[0]))(t)
+			payloads, _, _ := buildAll(prefix, schema.Binary, cells, len(cells)+1)
+			blocks := []Block{must.Get(parsePrefix(payloads[0]))(t)}
+			plain := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Plain, BlockBytes: 1 << 20})
+			payloads, _, _ = buildAll(plain, schema.Binary, cells, len(cells)+1)
+			blocks = append(blocks, must.Get(parsePlainBinary(payloads[0], 0, nil))(t))
 			for range 500 {
 				target := bytes.Clone(cells[r.IntN(len(cells))])
 				switch n := r.IntN(len(target) + 1); r.IntN(4) {
@@ -48,8 +51,10 @@ func TestPrefixSeekFindsValuesThatAreEvenlySpreadOrNot(t *testing.T) {
 					}
 				}
 				want, found := slices.BinarySearchFunc(cells, target, bytes.Compare)
-				if i, exact, _ := block.Seek(target); i != want || exact != found {
-					t.Fatalf("seek %x gives %d, %t; want %d, %t", target, i, exact, want, found)
+				for _, block := range blocks {
+					if i, exact, _ := block.Seek(target); i != want || exact != found {
+						t.Fatalf("%T: seek %x gives %d, %t; want %d, %t", block, target, i, exact, want, found)
+					}
 				}
 			}
 		})
