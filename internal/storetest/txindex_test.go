@@ -119,6 +119,41 @@ func TestTransactionsReadTheirWritesByIndexes(t *testing.T) {
 	}
 }
 
+// After a rollback to a savepoint, reads by an index find the rows of the writes before it, wherever later writes
+// have moved them: a write that was replaced, one that was followed, and one that was new.
+func TestReadsByIndexesAfterARollback(t *testing.T) {
+	store := must.Get(oribi.Open("/back", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
+	defer store.Close()
+	table := tableOf(t, store, "t", "k*:int64 a:string b:int64", oribi.Unique("by_a", "a"), oribi.Index("by_b", "b"))
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 3, "a": "three", "b": 3})
+	must.Get(b.Commit(t.Context()))(t)
+	tx := begin(t, store)
+	check := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, a := range []string{"one", "two", "three", "1", "2", "3"} {
+			if row, err := tx.GetBy(table, "by_a", a); err == nil {
+				got = append(got, fmt.Sprint(row["k"], a))
+			}
+		}
+		for row := range must.All(t, tx.Scan(table, oribi.Where(oribi.Between("b", 1, 3)), oribi.Using("by_b")).Rows()) {
+			got = append(got, fmt.Sprint(row["k"]))
+		}
+		must.Equal(t, got, want)
+	}
+	must.Do(t, tx.Insert(table, oribi.Row{"k": 1, "a": "one", "b": 1}))
+	must.Do(t, tx.Insert(table, oribi.Row{"k": 2, "a": "two", "b": 2}))
+	sp := must.Get(tx.Savepoint())(t)
+	must.Do(t, tx.Upsert(table, oribi.Row{"k": 1, "a": "1", "b": 11}))            // moves in the unique index: follows
+	must.Do(t, tx.Update(table, oribi.Row{"k": 2, "b": 12}))                      // replaces
+	must.Do(t, tx.Update(table, oribi.Row{"k": 3, "a": "3", "b": oribi.Add(10)})) // is new
+	check("2two", "11", "33")
+	must.Do(t, tx.RollbackTo(sp))
+	check("1one", "2two", "3three", "1", "2", "3")
+	must.Get(tx.Commit())(t)
+}
+
 // A transaction that has read by an index conflicts with what changes the result, and with nothing else.
 func TestConflictsOfReadsByAnIndex(t *testing.T) {
 	ctx := context.Background()

@@ -79,7 +79,7 @@ func (r *Runner) change(st *script.Step, do func() error) error {
 // alterations returns one to three valid alterations of a table, which has the given indexes. It sometimes
 // reuses names of dropped columns.
 func (g *Generator) alterations(t *model.Table, in []oribi.IndexInfo) (out []script.Alteration) {
-	if g.r.IntN(3) == 0 {
+	if g.r.IntN(2) == 0 {
 		if a, ok := g.indexAlteration(t, in); ok {
 			return []script.Alteration{a}
 		}

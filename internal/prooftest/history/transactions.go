@@ -312,9 +312,9 @@ func (g *Generator) transactionStep(r *Runner, st *script.Step, t *model.Table) 
 		return
 	}
 	switch n := g.r.IntN(100); {
-	case n < 14:
-		st.Kind, st.Read = script.TxGet, script.Read{Columns: g.columns(t), Key: g.key(t)}
-	case n < 18:
+	case n < 10:
+		st.Kind, st.Read = script.TxGet, script.Read{Columns: g.columns(t), Key: g.txKey(t)}
+	case n < 20:
 		g.txGetBy(r, st, t)
 	case n < 32:
 		g.txCursor(r, open, st, t)
@@ -331,10 +331,10 @@ func (g *Generator) transactionStep(r *Runner, st *script.Step, t *model.Table) 
 		if g.r.IntN(4) == 0 {
 			st.Stop = 1 + g.r.IntN(5)
 		}
-	case n < 80:
+	case n < 86:
 		st.Kind = script.TxWrite
 		for range 1 + g.r.IntN(4)*g.r.IntN(4) {
-			key := g.key(t)
+			key := g.txKey(t)
 			op := g.op(t, key, open.model.Peek(t, key) != nil, &script.Op{})
 			st.Ops = append(st.Ops, op)
 		}
@@ -343,6 +343,14 @@ func (g *Generator) transactionStep(r *Runner, st *script.Step, t *model.Table) 
 	default:
 		st.Kind, st.Table = script.Rollback, ""
 	}
+}
+
+// txKey returns a key for a step of a transaction: often one of few, so that steps meet.
+func (g *Generator) txKey(t *model.Table) [][]byte {
+	if pool := g.Pools[t.Name]; t.Schema.AutoIncrement() < 0 && g.r.IntN(2) == 0 {
+		return pool[g.r.IntN(min(3, len(pool)))]
+	}
+	return g.key(t)
 }
 
 // beforeChange ends the transactions that have written to a table before it is dropped or its

@@ -224,7 +224,7 @@ func (open *transaction) closeCursors(t *model.Table) (err error) {
 
 // txGetBy turns a step into a read by a unique index, usually of a row, or into one by key.
 func (g *Generator) txGetBy(r *Runner, st *script.Step, t *model.Table) {
-	st.Kind, st.Read = script.TxGet, script.Read{Columns: g.columns(t), Key: g.key(t)}
+	st.Kind, st.Read = script.TxGet, script.Read{Columns: g.columns(t), Key: g.txKey(t)}
 	in, err := r.Store.Table(t.Name)
 	if err != nil {
 		return
