@@ -2,6 +2,7 @@ package isolation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -18,8 +19,14 @@ type transaction struct {
 	sets   []setRead
 	adds   map[element]int // to which set
 	gone   []element       // that it deleted from their sets
+	ranges []setRange      // of set 0 that it deleted, whatever was there
 	append map[element]int // to which list
 }
+
+// setRange is the elements of set 0 with from <= element < to. No two transactions delete one element by a range.
+type setRange struct{ from, to element }
+
+func (d setRange) has(e element) bool { return d.from <= e && e < d.to }
 
 // listRead is a read of a list by its key: the elements in the order in which they were appended.
 type listRead struct {
@@ -32,6 +39,28 @@ type setRead struct {
 	set      int
 	from, to element
 	seen     map[element]bool
+}
+
+// without returns the parts of a read outside ranges that its transaction has deleted: there it sees nothing,
+// whether the delete is undone later or not.
+func (r setRead) without(ranges []setRange) []setRead {
+	parts := []setRead{r}
+	for _, d := range ranges {
+		var next []setRead
+		for _, p := range parts {
+			if p.set != 0 || d.to <= p.from || p.to <= d.from {
+				next = append(next, p)
+				continue
+			}
+			for _, q := range []setRange{{p.from, d.from}, {d.to, p.to}} {
+				if q.from < q.to {
+					next = append(next, setRead{set: p.set, from: q.from, to: q.to, seen: p.seen})
+				}
+			}
+		}
+		parts = next
+	}
+	return parts
 }
 
 // dependency is an edge between transactions: one comes before the other, whose index is to.
@@ -57,7 +86,8 @@ type graph struct {
 //	ww   the elements of a list are in the order of the transactions that appended them
 //	time a transaction comes before those that began after its end
 //
-// and there is an order unless there is a cycle. A deleted element that a read does not see says
+// and there is an order unless there is a cycle. An element in a range that was deleted was added after that if it is
+// there at the end; if not, and no other transaction has deleted it, that one has. A deleted element that a read does not see says
 // nothing: the read may come before or after both.
 //
 // last is the transaction that read everything at the end: an element that it does not see was
@@ -151,6 +181,25 @@ func (g *graph) addSets() error {
 			l.deleted = i
 			elements[e] = l
 			g.add(l.added, i, fmt.Sprintf("ww set %d", l.set))
+		}
+	}
+	kept := map[element]bool{} // that the last transaction has seen
+	for _, r := range g.txs[len(g.txs)-1].sets {
+		maps.Copy(kept, r.seen)
+	}
+	for i, tx := range g.txs {
+		for _, d := range tx.ranges {
+			for e, l := range elements {
+				switch {
+				case l.set != 0 || !d.has(e) || l.deleted >= 0: // of one that was deleted otherwise, it says nothing
+				case kept[e]:
+					g.add(i, l.added, "ww set 0")
+				default:
+					l.deleted = i
+					elements[e] = l
+					g.add(l.added, i, "ww set 0")
+				}
+			}
 		}
 	}
 	for i, tx := range g.txs {

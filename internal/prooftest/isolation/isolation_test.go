@@ -66,6 +66,19 @@ func TestCheckFindsAnomalies(t *testing.T) {
 		}, transaction{lists: []listRead{list(1, 2)}}, "read as"},
 		{"row that was added and lost", []transaction{{end: 10, adds: adds(1)}},
 			transaction{sets: []setRead{all()}}, "cycle"},
+		{"row added next to a delete of its range", []transaction{
+			{end: 10, adds: map[element]int{1: 0}},
+			{end: 12, ranges: []setRange{{0, 16}}},
+		}, transaction{sets: []setRead{{to: 100, seen: map[element]bool{1: true}}}}, ""},
+		{"read of a row after a delete of its range", []transaction{
+			{end: 10, adds: map[element]int{1: 0}},
+			{begin: 11, end: 12, ranges: []setRange{{0, 16}}},
+			{begin: 13, end: 14, sets: []setRead{{to: 100, seen: map[element]bool{1: true}}}},
+		}, transaction{sets: []setRead{{to: 100, seen: map[element]bool{}}}}, "cycle"},
+		{"row that a delete of its range has missed", []transaction{
+			{end: 10, adds: map[element]int{1: 0}},
+			{begin: 11, end: 12, ranges: []setRange{{0, 16}}},
+		}, transaction{sets: []setRead{{to: 100, seen: map[element]bool{1: true}}}}, "cycle"},
 		{"row deleted twice", []transaction{
 			{end: 10, adds: adds(1)},
 			{end: 11, gone: []element{1}, sets: []setRead{all(1)}},

@@ -2,7 +2,8 @@
 // some order of them explains all that they have read.
 //
 // Transactions read and append to lists, each in one row, and read, add to and delete from sets,
-// whose elements are rows that are read by ranges of keys, or by indexes. Each element is written once. So what a
+// whose elements are rows that are read by ranges of keys, by cursors, or by indexes, and deleted one by one or by
+// ranges of keys. Each element is written once. So what a
 // read has seen determines which transactions came before it and which did not: a cycle of such
 // dependencies is a lost update, a write skew, a phantom, or the like. See check. At the same time,
 // rows are flushed and compacted.
@@ -63,11 +64,14 @@ type run struct {
 	store *oribi.Store
 	lists *oribi.Table // key list, value its elements
 	sets  *oribi.Table // key set and element
+	plain *oribi.Table // set 0, without indexes
 
 	clock   atomic.Int64
 	element atomic.Int64
 
 	mu     sync.Mutex
+	rival  *rivals          // of which one goroutine knows
+	ranges map[element]bool // blocks of set 0 that a transaction deletes
 	txs    []transaction
 	counts Counts
 }
@@ -110,7 +114,7 @@ func open() (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{store: store}
+	r := &run{store: store, ranges: map[element]bool{}}
 	create := func(name string, columns []schema.Column, keys int, opts ...oribi.TableOption) *oribi.Table {
 		var t *oribi.Table
 		s, e := schema.New(columns, keys)
@@ -124,6 +128,7 @@ func open() (*run, error) {
 		{Name: "elements", Type: schema.Binary}}, 1)
 	r.sets = create("sets", []schema.Column{{Name: "set", Type: schema.Int32}, {Name: "element", Type: schema.Int64}},
 		2, oribi.Unique(byElement, "element"), oribi.Index(bySet, "set", "element"))
+	r.plain = create("plain", []schema.Column{{Name: "set", Type: schema.Int32}, {Name: "element", Type: schema.Int64}}, 2)
 	if err != nil {
 		store.Close()
 		return nil, err
@@ -133,7 +138,7 @@ func open() (*run, error) {
 
 // job flushes or compacts a table.
 func (r *run) job(rng *rand.Rand) (err error) {
-	table, ctx := []*oribi.Table{r.lists, r.sets}[rng.IntN(2)], context.Background()
+	table, ctx := []*oribi.Table{r.lists, r.sets, r.plain}[rng.IntN(3)], context.Background()
 	switch rng.IntN(4) {
 	case 0:
 		err = table.Compact(ctx)
@@ -206,7 +211,11 @@ func (r *run) once(ctx context.Context, do func(*oribi.Tx) error) error {
 
 // operation does one operation of a transaction.
 func (r *run) operation(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
-	switch rng.IntN(7) {
+	switch rng.IntN(9) {
+	case 7: // delete a part of set 0
+		return r.deleteRange(rng, tx, t)
+	case 8: // add an element unless there is another one, of which a rival does the same
+		return r.claim(rng, tx, t)
 	case 6: // look for an element
 		return r.look(tx, t, element(max(1, r.element.Load()-rng.Int64N(20))))
 	case 0: // read
@@ -236,13 +245,11 @@ func (r *run) operation(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
 				return nil // it would leave no trace
 			}
 			t.gone = append(t.gone, e)
-			return tx.Delete(r.sets, oribi.Row{"set": set, "element": int64(e)})
+			return tx.Delete(r.table(set), oribi.Row{"set": set, "element": int64(e)})
 		}
 		return nil
 	case 3: // add
-		set, e := rng.IntN(sets), element(r.element.Add(1))
-		t.adds[e] = set
-		return tx.Upsert(r.sets, oribi.Row{"set": set, "element": int64(e)})
+		return r.add(tx, t, rng.IntN(sets), element(r.element.Add(1)))
 	}
 	set, from, n := rng.IntN(sets), element(0), element(1)<<40
 	if rng.IntN(2) == 0 { // the newest elements, and those to come
@@ -256,6 +263,64 @@ func (r *run) operation(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
 	return nil
 }
 
+// table returns the table of a set.
+func (r *run) table(set int) *oribi.Table {
+	if set == 0 {
+		return r.plain
+	}
+	return r.sets
+}
+
+// add adds an element to a set.
+func (r *run) add(tx *oribi.Tx, t *transaction, set int, e element) error {
+	t.adds[e] = set
+	return tx.Upsert(r.table(set), oribi.Row{"set": set, "element": int64(e)})
+}
+
+// blockSize is the number of elements in a range that is deleted.
+const blockSize = 16
+
+// deleteRange deletes a block of set 0, which includes elements that other transactions add, unless one has
+// done so already: each element is in at most one range.
+func (r *run) deleteRange(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
+	block := element(r.element.Load())/blockSize - element(rng.Int64N(3)) + 1
+	r.mu.Lock()
+	taken := block < 0 || r.ranges[block]
+	r.ranges[block] = true
+	r.mu.Unlock()
+	if taken {
+		return nil
+	}
+	d := setRange{block * blockSize, (block + 1) * blockSize}
+	maps.DeleteFunc(t.adds, func(e element, set int) bool { return set == 0 && d.has(e) })
+	t.ranges = append(t.ranges, d)
+	return tx.DeleteRange(r.plain, oribi.Key{0, int64(d.from)}, oribi.Key{0, int64(d.to)})
+}
+
+// rivals are two elements, each of which is added if the other is not found.
+type rivals struct {
+	elements [2]element
+	set      int // not 0
+}
+
+// claim looks for one of two rivals by the index, and adds the other one unless it finds it. The next caller
+// takes the other part: of two transactions that overlap, one must conflict.
+func (r *run) claim(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
+	r.mu.Lock()
+	mine, c := 1, r.rival
+	r.rival = nil
+	if c == nil {
+		mine, c = 0, &rivals{[2]element{element(r.element.Add(1)), element(r.element.Add(1))}, 1 + rng.IntN(sets-1)}
+		r.rival = c
+	}
+	r.mu.Unlock()
+	if err := r.look(tx, t, c.elements[1-mine]); err != nil {
+		return err
+	}
+	runtime.Gosched()
+	return r.add(tx, t, c.set, c.elements[mine])
+}
+
 // undone does two operations of a transaction and rolls it back to the savepoint before. Their reads
 // stay.
 func (r *run) undone(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
@@ -265,6 +330,7 @@ func (r *run) undone(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
 	}
 	part := *t
 	part.adds, part.append, part.gone = maps.Clone(t.adds), maps.Clone(t.append), slices.Clone(t.gone)
+	part.ranges = slices.Clone(t.ranges)
 	for range 2 {
 		if err := r.operation(rng, tx, &part); err != nil {
 			return err
@@ -300,7 +366,7 @@ func (r *run) look(tx *oribi.Tx, t *transaction, e element) error {
 	if err != nil && !errors.Is(err, oribi.ErrNotFound) {
 		return err
 	}
-	for set := range sets {
+	for set := 1; set < sets; set++ {
 		read := setRead{set: set, from: e, to: e + 1, seen: map[element]bool{}}
 		here := err == nil && row["set"] == int32(set)
 		if here && !isIn(t.adds, e) || slices.Contains(t.gone, e) && r.within(t, &read, e) {
@@ -329,19 +395,11 @@ func (r *run) scan(tx *oribi.Tx, t *transaction, set int, from, to element) func
 				delete(read.seen, e)
 			}
 		}
-		opts := []oribi.RowsOption{oribi.From(oribi.Key{set, int64(from)}), oribi.To(oribi.Key{set, int64(to)})}
-		switch where := oribi.Where(oribi.Eq("set", set), oribi.Ge("element", int64(from)), oribi.Lt("element", int64(to))); {
-		case from%3 == 1:
-			opts = []oribi.RowsOption{where, oribi.OrderBy(bySet)}
-		case from%3 == 2:
-			opts = []oribi.RowsOption{where, oribi.Using(bySet)}
-		}
-		for row, err := range tx.Scan(r.sets, opts...).Rows() {
+		for e, err := range r.elements(tx, set, from, to) {
 			if err != nil {
 				yield(0, err)
 				return
 			}
-			e := element(row["element"].(int64))
 			if !isIn(t.adds, e) {
 				read.seen[e] = true
 			}
@@ -355,7 +413,44 @@ func (r *run) scan(tx *oribi.Tx, t *transaction, set int, from, to element) func
 				break
 			}
 		}
-		t.sets = append(t.sets, read)
+		t.sets = append(t.sets, read.without(t.ranges)...)
+	}
+}
+
+// elements reads the elements of a set in [from, to), by key, by a cursor, or by an index.
+func (r *run) elements(tx *oribi.Tx, set int, from, to element) func(func(element, error) bool) {
+	bounds := []oribi.RangeOption{oribi.From(oribi.Key{set, int64(from)}), oribi.To(oribi.Key{set, int64(to)})}
+	where := oribi.Where(oribi.Eq("set", set), oribi.Ge("element", int64(from)), oribi.Lt("element", int64(to)))
+	opts := []oribi.RowsOption{bounds[0], bounds[1]}
+	switch {
+	case from%4 == 1 && set > 0:
+		opts = []oribi.RowsOption{where, oribi.OrderBy(bySet)}
+	case from%4 == 2 && set > 0:
+		opts = []oribi.RowsOption{where, oribi.Using(bySet)}
+	case from%4 == 3:
+		return func(yield func(element, error) bool) {
+			c := tx.Cursor(r.table(set), bounds[0], bounds[1])
+			defer c.Close()
+			for c.Next() {
+				if !yield(element(c.Key()[1].(int64)), nil) {
+					return
+				}
+			}
+			if c.Err() != nil {
+				yield(0, c.Err())
+			}
+		}
+	}
+	return func(yield func(element, error) bool) {
+		for row, err := range tx.Scan(r.table(set), opts...).Rows() {
+			e := element(0)
+			if err == nil {
+				e = element(row["element"].(int64))
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
 	}
 }
 
