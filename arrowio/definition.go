@@ -18,7 +18,8 @@ type Definition struct {
 	Comment string
 	History time.Duration // how long old versions are kept, or oribi.HistoryForever; 0 if not known
 	RowFile schema.RowFile
-	Expires oribi.Expiry // Since is 0; without a column, rows do not expire
+	Expires oribi.Expiry      // Since is 0; without a column, rows do not expire
+	Indexes []oribi.IndexInfo // of which all columns are there
 
 	// Stored is set if the metadata of a file has the definition of its table. If not, the types
 	// come from the file's own schema.
@@ -57,13 +58,27 @@ func DefinitionOf(t *oribi.Table, columns ...string) (*Definition, error) {
 func definitionOf(t *oribi.Table, columns []schema.Column) *Definition {
 	s, p := t.Schema(), t.Properties()
 	d := &Definition{Columns: slices.Clone(columns), Comment: p.Comment, History: p.History, RowFile: p.RowFile,
-		Expires: p.Expiry, Stored: true}
+		Expires: p.Expiry, Indexes: t.Indexes(), Stored: true}
 	d.Expires.Since = 0
 	for i := range d.Columns {
 		d.Columns[i].ID, d.Columns[i].ReadDefault = 0, nil
 	}
 	d.setKey(s.Names()[:s.Keys])
+	d.setIndexes(d.Indexes)
 	return d
+}
+
+// setIndexes sets those of the given indexes of which all columns are there and can be in an index.
+func (d *Definition) setIndexes(list []oribi.IndexInfo) {
+	d.Indexes = nil
+	for _, x := range list {
+		if !slices.ContainsFunc(x.Columns, func(name string) bool {
+			i := d.index(name)
+			return i < 0 || !d.Columns[i].Type.Keyable()
+		}) {
+			d.Indexes = append(d.Indexes, x)
+		}
+	}
 }
 
 // setKey sets the key columns if all of them are among the columns.
@@ -129,6 +144,13 @@ func (d *Definition) Options() []oribi.TableOption {
 	}
 	if d.Expires.Column != "" {
 		options = append(options, oribi.Expires(d.Expires.Column, d.Expires.Age))
+	}
+	for _, x := range d.Indexes {
+		if x.Unique {
+			options = append(options, oribi.Unique(x.Name, x.Columns...))
+		} else {
+			options = append(options, oribi.Index(x.Name, x.Columns...))
+		}
 	}
 	return options
 }
@@ -202,6 +224,7 @@ func define(fields []field, stored string) (*Definition, error) {
 		d.Columns = append(d.Columns, c)
 	}
 	d.setKey(d.Key)
+	d.setIndexes(d.Indexes)
 	if i := d.index(d.Expires.Column); i < 0 || d.Columns[i].Type != schema.Timestamp {
 		d.Expires = oribi.Expiry{}
 	}
@@ -244,6 +267,7 @@ func (d *Definition) project(names []string) (*Definition, error) {
 		}
 	}
 	out.setKey(d.Key)
+	out.setIndexes(d.Indexes)
 	if out.index(d.Expires.Column) < 0 {
 		out.Expires = oribi.Expiry{}
 	}

@@ -20,7 +20,7 @@
 // their unit; see Definition.Notes.
 //
 // Schema stores the definition of a table (key columns, lengths of varchars, defaults, encodings,
-// and properties) in the metadata of the Arrow schema, and WriteParquet in the metadata of the
+// properties, and indexes) in the metadata of the Arrow schema, and WriteParquet in the metadata of the
 // file, so that Define and File.Definition return the same table. Without it, the types follow from
 // the file's types.
 //

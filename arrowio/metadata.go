@@ -29,7 +29,14 @@ type stored struct {
 	History int64          `json:"history,omitempty"` // seconds; −1 for all
 	RowFile *bool          `json:"row_file,omitempty"`
 	Expires *storedExpiry  `json:"expires,omitempty"`
+	Indexes []storedIndex  `json:"indexes,omitempty"`
 	Columns []storedColumn `json:"columns"`
+}
+
+type storedIndex struct {
+	Name    string   `json:"name"`
+	Columns []string `json:"columns"`
+	Unique  bool     `json:"unique,omitempty"`
 }
 
 type storedExpiry struct {
@@ -60,6 +67,9 @@ func (d *Definition) encode() string {
 	}
 	if d.Expires.Column != "" {
 		s.Expires = &storedExpiry{d.Expires.Column, int64(d.Expires.Age)}
+	}
+	for _, x := range d.Indexes {
+		s.Indexes = append(s.Indexes, storedIndex{x.Name, x.Columns, x.Unique})
 	}
 	s.Columns = make([]storedColumn, len(d.Columns))
 	for i := range d.Columns {
@@ -103,6 +113,9 @@ func (d *Definition) decode(text string) error {
 	}
 	if e := s.Expires; e != nil {
 		d.Expires = oribi.Expiry{Column: e.Column, Age: time.Duration(e.Age)}
+	}
+	for _, x := range s.Indexes {
+		d.Indexes = append(d.Indexes, oribi.IndexInfo{Name: x.Name, Columns: x.Columns, Unique: x.Unique})
 	}
 	for _, from := range s.Columns {
 		c, err := from.column()

@@ -80,7 +80,8 @@ func TestExportAndIngestGiveTheSameTable(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/rows=%d", format, n), func(t *testing.T) {
 				store, mem := openStore(t), checked(t)
 				table := everyTable(t, store, "t", n, 7, oribi.Comment("all types"), oribi.RowFile(schema.FullRowFile),
-					oribi.Expires("timestamp", 24*time.Hour), oribi.History(time.Hour))
+					oribi.Expires("timestamp", 24*time.Hour), oribi.History(time.Hour),
+					oribi.Index("by_time", "timestamp", "int32"), oribi.Unique("by_name", "name", "k"))
 				want := rowsOf(t, table)
 				f, rows := opened(t, format,
 					exported(t, format, table.Scan(context.Background()), mem), mem, ReadOptions{})
@@ -101,6 +102,7 @@ func TestExportAndIngestGiveTheSameTable(t *testing.T) {
 				b.ID, b.HistoryFloor, b.SchemaVersion, b.Expiry.Since = a.ID, a.HistoryFloor,
 					a.SchemaVersion, a.Expiry.Since
 				must.Equal(t, a, b)
+				must.Equal(t, loaded.Indexes(), table.Indexes())
 			})
 		}
 	}

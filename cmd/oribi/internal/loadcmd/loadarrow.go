@@ -162,6 +162,9 @@ func (in *arrowInput) choose(ctx context.Context, stderr io.Writer, f *Flags, o 
 		if slices.Contains(flags.Names(c.columns), d.Expires.Column) {
 			c.table.Expires = schemafile.Expires{Column: d.Expires.Column, Age: d.Expires.Age}
 		}
+		for _, x := range in.rows.Definition().Indexes {
+			c.table.Indexes = append(c.table.Indexes, schemafile.Index{Name: x.Name, Columns: x.Columns, Unique: x.Unique})
+		}
 	}
 	return c, nil
 }
