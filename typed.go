@@ -29,7 +29,8 @@ import (
 // Options follow the name, of which SchemaOf and OpenTable make new tables:
 //
 //	key                   the column is in the key; these fields come first
-//	auto                  the auto-incrementing column, an int64 in the key; its name is left out: `oribi:",auto"`
+//	auto                  the auto-incrementing column, an int64 in the key: ID int64 `oribi:",auto"`, without a name,
+//	                      since it is auto_incrementing_id for each table, as in Kudu
 //	decimal(18,2)         the type of the column, or of the elements of an array: any type but array(…),
 //	varchar(10), date     as schema.Column.TypeName spells it; a Decimal needs it
 //	default=VALUE         the value in rows that do not set the column; with a comma in it, in single quotes: '1,5'

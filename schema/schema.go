@@ -190,7 +190,9 @@ func (c *Column) check(key bool) error {
 		return schemaError("column %q: "+format, append([]any{c.Name}, args...)...)
 	}
 	switch {
-	case c.AutoIncrement != (c.Name == AutoIncrementName):
+	case c.AutoIncrement && c.Name != AutoIncrementName:
+		return fail("an auto-incrementing column is named %q, as in Kudu", AutoIncrementName)
+	case !c.AutoIncrement && c.Name == AutoIncrementName:
 		return fail("the name %q is reserved for the auto-incrementing column", AutoIncrementName)
 	case c.AutoIncrement && (!key || c.Type != Int64):
 		return fail("an auto-incrementing column must be an int64 key column")

@@ -222,8 +222,8 @@ func (tag *fieldTag) column() (schema.Column, error) {
 	}
 	switch {
 	case tag.auto && tag.name != schema.AutoIncrementName:
-		return c, tag.errorf("tag option \"auto\": the column is named %s: leave the name out, as in oribi:\",auto\"",
-			schema.AutoIncrementName)
+		return c, tag.errorf("tag option \"auto\": as in Kudu, the column is named %s, whatever the field is called: leave "+
+			"the name %q out, as in oribi:\",auto\"", schema.AutoIncrementName, tag.name)
 	case tag.expires && c.Type != schema.Timestamp:
 		return c, tag.errorf("tag option \"expires\": type %s, want timestamp", c.TypeName())
 	case (tag.unique || tag.indexes != nil) && !c.Type.Keyable():

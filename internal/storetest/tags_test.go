@@ -191,7 +191,7 @@ func TestBadTagsNameTheField(t *testing.T) {
 	}{}, `.K: column "k": a key column never changes`)
 	bad(t, store, check, struct {
 		K int64 `oribi:"k,auto"`
-	}{}, `.K: tag option "auto": the column is named auto_incrementing_id`)
+	}{}, `.K: tag option "auto": as in Kudu, the column is named auto_incrementing_id, whatever the field is called: leave the name "k" out, as in oribi:",auto"`)
 	bad(t, store, check, struct {
 		K string `oribi:",auto"`
 	}{}, `.K: column "auto_incrementing_id": an auto-incrementing column must be an int64 key column`)
