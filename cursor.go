@@ -196,6 +196,15 @@ func (c *Cursor) Cells() [][]byte {
 	return c.cells
 }
 
+// Cell returns element i of Cells without the others; nil if the cursor is not on a row.
+func (c *Cursor) Cell(i int) []byte {
+	own, ok := c.current()
+	if !ok {
+		return nil
+	}
+	return c.cell(own, i)
+}
+
 // current reports whether the cursor is on a row, and returns all cells of it if the transaction of
 // the cursor has written it.
 func (c *Cursor) current() (own [][]byte, ok bool) {
@@ -307,7 +316,7 @@ func (c *Cursor) begin() error {
 		}
 		c.keys = append(c.keys, at)
 	}
-	o.Limit = cursorRows
+	o.Limit, o.MostRows = cursorRows, cursorMost
 	c.request = o
 	return nil
 }

@@ -278,7 +278,8 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 	}
 	o.Limit, o.Keys, o.Descending = max(sc.o.limit, 0), sc.keys, sc.o.order == descendingOrder
 	if o.Limit == 0 && sc.single && sc.o.order != anyOrder {
-		o.Limit = cursorRows // batches grow: a loop that ends early has read little more than it got
+		// Batches grow: a loop that ends early has read little more than it got.
+		o.Limit, o.MostRows = cursorRows, cursorMost
 	}
 	sc.skipDone(&o)
 	if !sc.expired {
@@ -309,6 +310,10 @@ func (sc *Scan) explainIndex(r *scaninfo.Recorder) {
 
 // cursorRows is the number of rows that a cursor, or a loop over single rows, reads at first.
 const cursorRows = 16
+
+// cursorMost is the maximum number of rows that they read at once without a filter: what a processor's first
+// cache has room for. With a filter, larger batches are tested in less time.
+const cursorMost = 512
 
 // skipDone leaves out the rows up to sc.after.
 func (sc *Scan) skipDone(o *scan.Options) {

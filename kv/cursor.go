@@ -20,10 +20,9 @@ import (
 //
 // Not safe for concurrent use.
 type Cursor struct {
-	rows  *oribi.Cursor // nil if err is set from the beginning
-	cells [][]byte      // of the current key, nil if not known
-	tx    *Tx           // with a snapshot, which closes the cursor; else nil
-	err   error
+	rows *oribi.Cursor // nil if err is set from the beginning
+	tx   *Tx           // with a snapshot, which closes the cursor; else nil
+	err  error
 }
 
 // Cursor returns a cursor over the keys of the bucket, or over those that options such as oribi.Prefix
@@ -82,13 +81,10 @@ func (c *Cursor) Key() []byte { return c.cell(keyColumn) }
 func (c *Cursor) Value() []byte { return c.cell(valueColumn) }
 
 func (c *Cursor) cell(i int) []byte {
-	if c.cells == nil && c.rows != nil {
-		c.cells = c.rows.Cells()
-	}
-	if c.cells == nil {
+	if c.rows == nil {
 		return nil
 	}
-	return c.cells[i]
+	return c.rows.Cell(i)
 }
 
 // Err returns the error with which the cursor ended.
@@ -104,7 +100,7 @@ func (c *Cursor) Close() error {
 	if c.tx != nil {
 		c.tx.cursors = slices.DeleteFunc(c.tx.cursors, func(o *Cursor) bool { return o == c })
 	}
-	if c.cells = nil; c.rows != nil {
+	if c.rows != nil {
 		c.rows.Close()
 	}
 	return c.Err()
@@ -112,7 +108,6 @@ func (c *Cursor) Close() error {
 
 // ready reports whether the cursor may move.
 func (c *Cursor) ready() bool {
-	c.cells = nil
 	if c.err == nil && c.tx != nil && c.tx.ended {
 		c.err = errEnded
 	}

@@ -37,6 +37,9 @@ type Options struct {
 	// determines the sizes of batches; the function Limit enforces a limit.
 	Limit int64
 
+	// MostRows is the maximum number of rows of a batch of a scan without filter; 0 means batch.RowsOf.
+	MostRows int
+
 	// TableBytes is the size of the table's files without row files, if known. It only determines
 	// which files a DiskRowSet reads.
 	TableBytes int64
@@ -122,8 +125,8 @@ func NewRequest(o Options) (*Request, error) {
 			return nil, fmt.Errorf("scan: predicate on column %q: not prepared: %w", column.Name, fault.ErrSchema)
 		}
 	}
-	if o.Limit < 0 {
-		return nil, fmt.Errorf("scan: limit %d", o.Limit)
+	if o.Limit < 0 || o.MostRows < 0 {
+		return nil, fmt.Errorf("scan: limit %d, batches of at most %d rows", o.Limit, o.MostRows)
 	}
 	if o.Share != nil && (o.Descending || o.Rows != (RowRange{})) {
 		return nil, fmt.Errorf("scan: shared rows in descending order, or in a range")
@@ -132,7 +135,11 @@ func NewRequest(o Options) (*Request, error) {
 		return nil, fmt.Errorf("scan: rows [%d, %d)", o.Rows.From, o.Rows.To)
 	}
 	columns := projection(&o)
-	return &Request{o, columns, batch.RowsOf(batch.RowBytes(columns))}, nil
+	most := batch.RowsOf(batch.RowBytes(columns))
+	if o.MostRows > 0 && o.Filter.All() {
+		most = min(most, o.MostRows)
+	}
+	return &Request{o, columns, most}, nil
 }
 
 // projection returns the columns of the batches.
@@ -211,7 +218,7 @@ const (
 	batchGrowth = 4
 )
 
-// MostRows returns how many rows a batch has at most, see batch.RowsOf.
+// MostRows returns how many rows a batch has at most.
 func (r *Request) MostRows() int { return r.most }
 
 // FirstRows returns how many rows a set of rows should read for its first batch: MostRows, or less if the request has a limit, or has a bound at its beginning but none at its end.

@@ -134,7 +134,7 @@ func TestCursorSeesOneState(t *testing.T) {
 	})
 	c := table.Cursor(t.Context(), oribi.Columns("v"))
 	defer c.Close()
-	if c.Row() != nil || c.Cells() != nil || c.Prev() || !c.Next() {
+	if c.Row() != nil || c.Cells() != nil || c.Cell(0) != nil || c.Prev() || !c.Next() {
 		t.Fatal("a new cursor is not before the first row")
 	}
 	commit(func(b *oribi.Batch) {
@@ -144,7 +144,7 @@ func TestCursorSeesOneState(t *testing.T) {
 	})
 	must.Do(t, table.Flush(t.Context()))
 	for k := range int64(100) {
-		if row := c.Row(); len(row) != 1 || row["v"] != 10*k || c.Key()[0] != k || len(c.Cells()) != 1 {
+		if row := c.Row(); len(row) != 1 || row["v"] != 10*k || c.Key()[0] != k || len(c.Cells()) != 1 || string(c.Cell(0)) != string(c.Cells()[0]) {
 			t.Fatalf("row %d: %v, key %v", k, row, c.Key())
 		}
 		if c.Next() != (k < 99) {
