@@ -15,7 +15,7 @@ type attempts struct {
 	margin mvcc.Timestamp
 }
 
-// next returns the time as of which the next attempt decides, after one that has failed at ts.
+// next returns the time as of which the next attempt decides, after an attempt that has failed at ts.
 func (a *attempts) next(ts mvcc.Timestamp) mvcc.Timestamp {
 	if a.last != 0 {
 		a.margin = min(2*max(a.margin, ts-a.last), mvcc.FromMicros(mvcc.MaxAhead.Microseconds()/2))

@@ -541,7 +541,7 @@ func (b *Batch) add(op Op, p *tableOps) {
 		p.buf = p.schema.RowFormat.AppendRow(p.buf, p.cells)
 		o.Set, o.Lacks = p.setBitmap(op), p.lacks
 	}
-	if len(p.operands) > 1 { // those of a struct are in the order of its fields
+	if len(p.operands) > 1 { // the operands of a struct are in the order of its fields
 		slices.SortFunc(p.operands, func(x, y operand.Operand) int {
 			return cmp.Compare(s.IndexID(x.Column), s.IndexID(y.Column))
 		})

@@ -108,7 +108,7 @@ func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (B
 // Without Where, unless rows of the table expire or it has indexes, it does not make a list of the rows: one write
 // batch deletes any number of them, in a time that hardly grows with their number, also with InPieces.
 // Rows that are scattered among many deleted ones are the exception: if a list of their runs does not fit
-// a write batch, they are deleted as with Where. Otherwise it misses no row: one that another writer commits during the call either is deleted too or has
+// a write batch, they are deleted as with Where. Otherwise it misses no row: a row that another writer commits during the call either is deleted too or has
 // a later timestamp. Other writers of the table wait during the commit.
 func (t *Table) DeleteWhere(ctx context.Context, opts ...BulkOption) (BulkResult, error) {
 	res, err := t.changeWhere(ctx, OpDeleteIgnore, nil, opts)

@@ -16,7 +16,7 @@ import (
 // TableOption has no effect.
 type TableOption struct {
 	apply func(*meta.Table) error                // nil: none
-	index func(*meta.Table) (*meta.Table, error) // the row of an index of a table; nil: none
+	index func(*meta.Table) (*meta.Table, error) // the row of an index of a table, or nil
 }
 
 // Index gives a table an index by columns, in this order: a hidden table that finds rows by their values in

@@ -103,7 +103,7 @@ type Options struct {
 	// a writer begins and ends to wait for memory (compaction.Stall). Each has two events with one
 	// number, the first with Event.Begin set. Calls may be concurrent; calls of one number are
 	// not, and those at the ends of jobs of one table are one after another, in the order of the
-	// commits, in the goroutine that did the job or one that did a concurrent one.
+	// commits, in the goroutine that did the job or a concurrent job.
 	//
 	// At the end of a job or a wait no lock is held: Listener may use the store in any way except
 	// Close, which waits for it. With Event.Begin the job or the writer waits for Listener, which

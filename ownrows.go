@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/tablet"
 )
 
-// ops returns the batch's operations on a table, nil if there are none.
+// ops returns the batch's operations on a table, or nil.
 func (b *Batch) ops(t *Table) *tableOps {
 	for _, p := range b.tables {
 		if p.table == t {

@@ -148,8 +148,8 @@ type readOptions struct {
 	top     int          // groups of the result; 0: all
 	explain *Explanation // set when the read ends, unless nil
 	noIndex bool
-	using   string // the index to use; empty: it is chosen
-	orderBy string // the index in whose order the rows are; empty: none
+	using   string // the index to use; empty if it is chosen
+	orderBy string // the index in whose order the rows are, or empty
 	above   any
 	below   any
 	// goroutines of a scan in any order; 0, 1: one, the caller

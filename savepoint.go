@@ -10,7 +10,7 @@ import (
 // savepointBytes is about how much memory a savepoint takes, without what is replaced after it.
 const savepointBytes = 256
 
-// ErrSavepoint is returned by Tx.RollbackTo for a savepoint of another transaction, or for one that
+// ErrSavepoint is returned by Tx.RollbackTo for a savepoint of another transaction, or for a savepoint that
 // the transaction was rolled back past. Nothing has changed then.
 var ErrSavepoint = errors.New("not a savepoint of the transaction, or one that it was rolled back past")
 

@@ -76,7 +76,7 @@ type indexChooser struct {
 	choices []scaninfo.IndexChoice
 }
 
-// choose returns the index that the scan uses, nil for none. Errors: ErrSchema for one that it should use and
+// choose returns the index that the scan uses, nil for none. Errors: ErrSchema for an index that it should use and
 // cannot; ErrTooOld.
 func (c *indexChooser) choose() (best *byIndex, err error) {
 	name := c.read.using

@@ -48,10 +48,10 @@ type txCursor struct {
 	key   []byte   // encoded, of the current row, unless it is ahead of it in a run; never nil
 	cells [][]byte // of the current row, if the transaction has written it; else nil
 
-	own    *keyindex.Cursor // at the first written key after the position in direction dir; nil: not known
+	own    *keyindex.Cursor // at the first written key after the position in direction dir; nil if not known
 	dir    direction
 	keys   int             // that were written when own was made
-	walked *conflict.Range // the last range that was read; nil: none
+	walked *conflict.Range // the last range that was read, or nil
 	clock  int             // the column with the time at which rows expire, by index in the request; below 0: none
 }
 
@@ -270,7 +270,7 @@ func (w *txCursor) search(d direction, p *tableOps) {
 	}
 }
 
-// settle makes the first row in direction d the current one: that of the base, or one that was
+// settle makes the first row in direction d the current one: a row of the base, or a row that was
 // written. It reports whether there is one, and whether it has passed rows that were deleted.
 func (w *txCursor) settle(d direction, p *tableOps) (found, passed bool) {
 	c := w.c

@@ -193,7 +193,7 @@ type trackedIndexScan struct {
 
 	looked []lookedRow // for the current batch
 	left   int64       // rows up to the limit of the scan; below 0: there is none
-	last   []byte      // the entry of the last row that the caller gets; nil: it gets none
+	last   []byte      // the entry of the last row that the caller gets, or nil
 	ended  bool        // Next has returned false
 	closed bool
 }

@@ -69,7 +69,7 @@ func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
 	return tracked, nil
 }
 
-// keysIn returns the keys of the operations in a range; nil if there is none.
+// keysIn returns the keys of the operations in a range, or nil.
 func (p *tableOps) keysIn(lower, upper []byte, descending bool) *keyindex.Cursor {
 	p.extend()
 	if own := p.index.Range(lower, upper, descending); own.Key() != nil {

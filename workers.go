@@ -50,7 +50,7 @@ type partsScan struct {
 	bytes   int64              // reserved for all workers but the first
 	explain *scaninfo.Recorder // nil: nothing is explained
 	ctx     context.Context
-	failed  atomic.Pointer[error] // the first error of a goroutine; nil: none
+	failed  atomic.Pointer[error] // the first error of a goroutine, or nil
 
 	// Of the caller's goroutine, until others help.
 	helped atomic.Bool // others help; true in a scan whose goroutines begin together

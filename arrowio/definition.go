@@ -68,7 +68,7 @@ func definitionOf(t *oribi.Table, columns []schema.Column) *Definition {
 	return d
 }
 
-// setIndexes sets those of the given indexes of which all columns are there and can be in an index.
+// setIndexes sets the indexes of which all columns are there and can be in an index.
 func (d *Definition) setIndexes(list []oribi.IndexInfo) {
 	d.Indexes = nil
 	for _, x := range list {

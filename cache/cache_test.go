@@ -285,7 +285,7 @@ func TestHoldersKeepUsedValues(t *testing.T) {
 }
 
 // Values of PutLasting stay, however many others are put and used, while they have at most a quarter of
-// the cache. Beyond that the ones that are not used are dropped.
+// the cache. Beyond that, values that are not used are dropped.
 func TestLastingValuesHaveAQuarter(t *testing.T) {
 	const size, entries = 1000, 400
 	c := New(entries * (size + entryBytes))

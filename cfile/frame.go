@@ -52,7 +52,7 @@ type framer struct {
 	hasty     bool // see WriterOptions.Hasty
 	checksums bool
 	offset    int64 // bytes of the file so far
-	raw       int   // cblocks since the last one that compression made smaller
+	raw       int   // cblocks since the last cblock that compression made smaller
 }
 
 // See WriterOptions.Hasty: to compress random bytes takes longer than to write them.

@@ -41,7 +41,7 @@ func makeHeads(n int, key func(i int) []byte) keyHeads {
 }
 
 // near returns a range [lo, hi) that has the last head below head, or key 0 if no head is below it: a few
-// keys around the one that it is if keys are evenly distributed. A search of all heads would miss the
+// keys around the key that it is if keys are evenly distributed. A search of all heads would miss the
 // CPU's caches at each of its first steps, one after another.
 func (h *keyHeads) near(head uint64) (lo, hi int) {
 	n := len(h.heads)

@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// A store whose rows were deleted in runs has the same content as one that got a delete of each row.
+// A store whose rows were deleted in runs has the same content as a store that got a delete of each row.
 func TestRunsOfDeletesAreDeletesOfTheirRows(t *testing.T) {
 	rng := seedtest.Rand(t)
 	const rows = 300

@@ -480,7 +480,7 @@ func (w *world) checkWindow(t *rapid.T, win columnsWindow, snap mvcc.Snapshot, f
 }
 
 // touched returns the columns that changes between base and snap set in rows [from, from+n). some
-// reports whether the rows have any change, and concerned whether they have one that sets a column with
+// reports whether the rows have any change, and concerned whether they have a change that sets a column with
 // an ID in ids, or deletes or reinserts a row; nil stands for all columns.
 func (w *world) touched(
 	snap mvcc.Snapshot, from, n int, ids []schema.ColumnID,

@@ -74,7 +74,7 @@ type MemRowSet struct {
 	view   *tree     // nil when an insert made it stale
 	filter keyFilter // of the keys in tree; most lookups of absent keys end here, without mu
 
-	// least is keyenc.Head of the least key, or more if there is none: after inserts in order, lookups of
+	// least is at most keyenc.Head of the least key: after inserts in order, lookups of
 	// earlier keys end here.
 	least atomic.Uint64
 

@@ -21,7 +21,7 @@ type Recorder struct {
 	stats  *scan.Stats
 	schema *schema.Schema
 	tests  []PredicateCounts
-	keys   func() int64 // that an index has found; nil: none is used
+	keys   func() int64 // that an index has found; nil if no index is used
 }
 
 // Begin begins the explanation of a scan of a table with schema s, and makes o count. verb is the

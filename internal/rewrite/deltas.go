@@ -26,7 +26,7 @@ type DeltaJob struct {
 	// Retained says which states Major keeps; Floor Min keeps everything.
 	mvcc.Retained
 	// RowFile says whether Major writes a row file. With schema.AutoRowFile it does if the rowset has
-	// one that would not be of use any more. A row file of which half of the columns remain is left as
+	// a file that would not be of use any more. A row file of which half of the columns remain is left as
 	// it is: the rewritten columns are then read from their files.
 	RowFile schema.RowFile
 	// Begin is called if there is something to do, before it is done, with the sum of the sizes of

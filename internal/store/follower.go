@@ -337,7 +337,7 @@ func (r *stateReader) read(row *meta.Table) (err error) {
 	n, c := &nextState{table: r.known[row.Number]}, r.changed[row.Number]
 	switch {
 	case n.table == nil:
-		if n.made, err = r.core.openTable(row); !r.broken { // its first record is one that the follower has not read
+		if n.made, err = r.core.openTable(row); !r.broken { // the follower has not read its first record
 			r.pass.has[row.Number] = r.had
 		}
 	case r.broken:
@@ -408,7 +408,7 @@ func (f *Follower) addTail(t *wal.Tail) {
 	}
 }
 
-// tailBefore returns the last remembered end of the log before an LSN, nil if there is none.
+// tailBefore returns the last remembered end of the log before an LSN, or nil.
 func (f *Follower) tailBefore(lsn lsn.LSN) *wal.Tail {
 	for _, t := range slices.Backward(f.tails) {
 		if t.Last() < lsn {

@@ -79,7 +79,7 @@ func (s *Store) EnterWriting() error {
 	return nil
 }
 
-// Poisoned returns the error that ended all writing, nil if there was none.
+// Poisoned returns the error that ended all writing, or nil.
 func (s *Store) Poisoned() error {
 	if s.Writer != nil {
 		return s.Writer.Poisoned()

@@ -403,7 +403,7 @@ func TestIndexEntriesExpire(t *testing.T) {
 }
 
 // An index that is added while others write equals the table, whether it is built at once or after a kill,
-// and one that rows contradict is refused with both keys and leaves nothing.
+// and an index that rows contradict is refused with both keys and leaves nothing.
 func TestIndexIsAddedWhileOthersWrite(t *testing.T) {
 	ctx := context.Background()
 	p := newPeople(t)

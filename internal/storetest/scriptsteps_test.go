@@ -46,7 +46,7 @@ func (s *scripted) step(line string) error {
 	return nil
 }
 
-// ctx returns the context of a command: one that is canceled if the command says so.
+// ctx returns the context of a command: it is canceled if the command says so.
 func (s *scripted) ctx(a *arguments) context.Context {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	if a.has("canceled") {

@@ -285,7 +285,7 @@ func TestCursorsOfATransactionReturnErrors(t *testing.T) {
 func TestACursorOfATransactionOnTheEmptyKey(t *testing.T) {
 	store, _ := txStore(t)
 	table := tableOf(t, store, "texts", "k*:string v:int64")
-	for range 2 { // a row that the transaction has written, and one that it has not
+	for range 2 { // a row that the transaction has written, and a row that it has not
 		tx := begin(t, store)
 		must.Do(t, tx.Upsert(table, oribi.Row{"k": "a", "v": 2}))
 		if n := must.Get(table.Count(t.Context()))(t); n == 0 {

@@ -120,7 +120,7 @@ func TestTransactionsReadTheirWritesByIndexes(t *testing.T) {
 }
 
 // After a rollback to a savepoint, reads by an index find the rows of the writes before it, wherever later writes
-// have moved them: a write that was replaced, one that was followed, and one that was new.
+// have moved them: a write that was replaced, a write that was followed, and a new write.
 func TestReadsByIndexesAfterARollback(t *testing.T) {
 	store := must.Get(oribi.Open("/back", &oribi.Options{FS: vfs.NewMem(), Manual: true}))(t)
 	defer store.Close()

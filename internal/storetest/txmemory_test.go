@@ -17,7 +17,7 @@ import (
 
 // What open transactions have read and written is counted in the memory of the store, within a
 // quarter of its limit for all of them together, besides 1 MiB for each. Others are not kept waiting
-// by one that has taken all of it.
+// by a transaction that has taken all of it.
 func TestMemoryOfTransactionsIsBounded(t *testing.T) {
 	const limit, share = 16 << 20, 1 << 20
 	ctx := context.Background()

@@ -18,8 +18,8 @@ type IndexScan struct {
 	IndexColumns
 	entries *View // of the table with the entries; released by its owner
 	ranges  []entryRange
-	lower   []byte // position, inclusive; nil: no bound
-	upper   []byte // position, exclusive; nil: no bound
+	lower   []byte // position, inclusive; nil is no bound
+	upper   []byte // position, exclusive; nil is no bound
 }
 
 // NewIndexScan returns a scan of entries that contain those of all rows for which a filter is true. ok reports

@@ -19,7 +19,7 @@ type keyScan struct {
 	view    *View
 	release bool // Close releases view
 	row     func(key []byte, columns []int, dst [][]byte) ([][]byte, bool, error)
-	left    scan.Keys // of the rows that are not read yet; nil: closed
+	left    scan.Keys // of the rows that are not read yet; nil after Close
 	rows    int       // of the next batch
 
 	columns []int // of the rows that are read: those of the request, then those of its filter

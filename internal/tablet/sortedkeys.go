@@ -57,7 +57,7 @@ func (o *KeyOrder) collect(ctx context.Context, after []byte, limit int) (keys [
 	e := &Entries{x: o.Scan, ctx: ctx, left: o.Scan.ranges, limit: int64(max(limit+1, 0))}
 	defer e.Close()
 	var bytesOfKeys int64
-	var last []byte // the keys after it have no room; nil: there is room
+	var last []byte // the keys after it have no room; nil if all have
 	for n := 0; ; n++ {
 		key, ok, err := e.Next()
 		switch {

@@ -346,7 +346,7 @@ func (x *indexWrites) reserve(size int) {
 	}
 }
 
-// checkUnique locks the present entries, and returns a *change.NotUnique if another row has the one that the row gets.
+// checkUnique locks the present entries, and returns a *change.NotUnique if another row has the new entry.
 func (x *indexWrites) checkUnique(p *indexPart, i int, op *Op) (refused, err error) {
 	for _, key := range [2][]byte{p.from, p.to} {
 		if err := x.lock(p, key); err != nil {

@@ -223,7 +223,7 @@ type pieces struct {
 	r    *Runner
 	st   *script.Step
 	ops  []script.Op
-	outs []*model.Outcome // of the write batches that change rows, up to one that is refused
+	outs []*model.Outcome // of the write batches that change rows, up to a batch that is refused
 	ends []int            // by index in outs: operations up to there
 	done int              // of outs
 	seen mvcc.Timestamp   // of the last write batch that is done

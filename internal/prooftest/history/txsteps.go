@@ -105,7 +105,7 @@ func (r *Runner) txGetBy(open *transaction, st *script.Step) error {
 	return differentValues(s, model.Project(wanted, read), read, row)
 }
 
-// uniqueColumns returns the columns of a unique index, nil if there is none.
+// uniqueColumns returns the columns of a unique index, or nil.
 func uniqueColumns(t *oribi.Table, name string) (columns []int) {
 	for _, x := range t.Indexes() {
 		if x.Name == name && x.Unique {
@@ -250,7 +250,7 @@ func (g *Generator) txGetBy(r *Runner, st *script.Step, t *model.Table) {
 	}
 }
 
-// txCursor turns a step into one that makes or moves a cursor.
+// txCursor turns a step into a step that makes or moves a cursor.
 func (g *Generator) txCursor(r *Runner, open *transaction, st *script.Step, t *model.Table) {
 	alive := slices.DeleteFunc(slices.Clone(open.cursors), func(c *txCursor) bool { return c == nil })
 	if len(alive) == 0 || len(alive) < 3 && g.r.IntN(6) == 0 {

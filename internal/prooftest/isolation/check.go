@@ -191,7 +191,7 @@ func (g *graph) addSets() error {
 		for _, d := range tx.ranges {
 			for e, l := range elements {
 				switch {
-				case l.set != 0 || !d.has(e) || l.deleted >= 0: // of one that was deleted otherwise, it says nothing
+				case l.set != 0 || !d.has(e) || l.deleted >= 0: // of a row that was deleted otherwise, it says nothing
 				case kept[e]:
 					g.add(i, l.added, "ww set 0")
 				default:
