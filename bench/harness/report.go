@@ -51,6 +51,7 @@ type WorkloadResult struct {
 type PeerResult struct {
 	Peer      string  `json:"peer"`
 	Ours      bool    `json:"ours"`
+	Aside     bool    `json:"aside,omitempty"`
 	Failed    string  `json:"failed,omitempty"` // why it did not complete all rounds
 	Median    float64 `json:"median"`
 	PeakBytes int64   `json:"peak_bytes"` // 0 = unknown
@@ -108,7 +109,7 @@ func (p *PeerResult) measured() bool { return len(p.Rounds) > 0 }
 func (w *WorkloadResult) best(ours bool) (best *PeerResult) {
 	for i := range w.Peers {
 		p := &w.Peers[i]
-		if p.Ours == ours && p.measured() && (best == nil || w.More == (p.Median > best.Median)) {
+		if p.Ours == ours && !p.Aside && p.measured() && (best == nil || w.More == (p.Median > best.Median)) {
 			best = p
 		}
 	}

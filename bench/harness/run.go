@@ -191,7 +191,7 @@ func (m *measuring) derive(r *Report) bool {
 	}
 	for i := range m.w.Peers {
 		did := of.peer(m.w.Peers[i].Name)
-		p := PeerResult{Peer: did.Peer, Ours: did.Ours, Failed: did.Failed, PeakBytes: did.PeakBytes}
+		p := PeerResult{Peer: did.Peer, Ours: did.Ours, Aside: did.Aside, Failed: did.Failed, PeakBytes: did.PeakBytes}
 		for _, round := range did.Rounds {
 			got := m.w.Derive(round)
 			if !(got.Value > 0) {
@@ -223,7 +223,7 @@ func (m *measuring) begin(peer int) {
 	}
 	m.states = append(m.states, state)
 	m.specs = append(m.specs, spec{Workload: m.w.Name, Peer: p.Name, Env: env, Program: m.config.Programs[p.Module]})
-	m.result.Peers = append(m.result.Peers, PeerResult{Peer: p.Name, Ours: p.Ours})
+	m.result.Peers = append(m.result.Peers, PeerResult{Peer: p.Name, Ours: p.Ours, Aside: p.Aside})
 }
 
 // note records the failure of a peer.

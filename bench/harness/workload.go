@@ -55,6 +55,8 @@ type Workload struct {
 type Peer struct {
 	Name string
 	Ours bool
+	// Aside means that only goals compare with the peer: the figure of the workload is another's.
+	Aside bool
 	// Store names the group's state from which the peer starts, if several peers of a workload
 	// share one; empty = Name.
 	Store string

@@ -55,12 +55,12 @@ func indexes() []harness.Workload {
 	}
 	get.Peers = []harness.Peer{
 		{Name: "oribi", Ours: true, Measure: measureAccountGets(open(true, false))},
-		{Name: "oribi-key", Ours: true, Measure: measureAccountGets(open(true, true))},
+		{Name: "oribi-key", Ours: true, Aside: true, Measure: measureAccountGets(open(true, true))},
 		{Name: "sqlite", Measure: measureAccountGets(openSQLiteAccounts)},
 	}
 	insert.Peers = []harness.Peer{
 		{Name: "oribi", Ours: true, Measure: measureAccountInserts(open(true, false))},
-		{Name: "oribi-plain", Ours: true, Measure: measureAccountInserts(open(false, false))},
+		{Name: "oribi-plain", Ours: true, Aside: true, Measure: measureAccountInserts(open(false, false))},
 		{Name: "sqlite", Measure: measureAccountInserts(openSQLiteAccounts)},
 	}
 	return []harness.Workload{get, insert}
