@@ -12,20 +12,9 @@ const stripeCount = 1 << 12
 // stripes is a set of stripes, a bit for each.
 type stripes [stripeCount / 64]uint64
 
-func (s *stripes) meets(o *stripes) bool {
-	for i := range s {
-		if s[i]&o[i] != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *stripes) add(o *stripes) {
-	for i := range s {
-		s[i] |= o[i]
-	}
-}
+func (s *stripes) has(stripe uint16) bool { return s[stripe/64]>>(stripe%64)&1 != 0 }
+func (s *stripes) add(stripe uint16)      { s[stripe/64] |= 1 << (stripe % 64) }
+func (s *stripes) remove(stripe uint16)   { s[stripe/64] &^= 1 << (stripe % 64) }
 
 // rowLocks are the row locks of one table, one for each stripe of keys: a lock for each key would need
 // a table of locks, and an array of mutexes takes 32 KiB in each of thousands of tables. A write batch
@@ -38,42 +27,54 @@ type rowLocks struct {
 	mu      sync.Mutex
 	held    *stripes        // nil before the first lock
 	waiting []*waitingBatch // in the order in which they came
+	wanted  map[uint16]int  // by stripe: how often waiting batches want it
+	alls    int             // waiting batches that want all stripes
 }
 
 type waitingBatch struct {
-	want    stripes
+	want    []uint16
+	all     bool          // all stripes, instead of want
 	granted chan struct{} // closed when want is held for the batch
 }
 
-// lock locks stripes, which may be given more than once.
+// lock locks stripes, which may be given more than once. wanted is not changed until lock returns.
 func (l *rowLocks) lock(wanted []uint16) {
 	l.begin()
-	if len(l.waiting) == 0 && l.take(wanted) {
+	if l.alls == 0 && !slices.ContainsFunc(wanted, l.isTaken) {
+		l.hold(wanted)
 		l.mu.Unlock()
 		return
 	}
-	w := &waitingBatch{granted: make(chan struct{})}
-	for _, s := range wanted {
-		w.want[s/64] |= 1 << (s % 64)
+	if l.wanted == nil {
+		l.wanted = map[uint16]int{}
 	}
-	l.wait(w)
+	for _, s := range wanted {
+		l.wanted[s]++
+	}
+	l.wait(&waitingBatch{want: wanted, granted: make(chan struct{})})
 }
 
 // tryLock locks a stripe and returns true, unless it is held or another batch waits.
 func (l *rowLocks) tryLock(stripe uint16) bool {
 	l.begin()
 	defer l.mu.Unlock()
-	return len(l.waiting) == 0 && l.take([]uint16{stripe})
+	if len(l.waiting) > 0 || l.held.has(stripe) {
+		return false
+	}
+	l.held.add(stripe)
+	return true
 }
 
 // lockAll locks all stripes.
 func (l *rowLocks) lockAll() {
-	w := &waitingBatch{granted: make(chan struct{})}
-	for i := range w.want {
-		w.want[i] = ^uint64(0)
-	}
 	l.begin()
-	l.wait(w)
+	if len(l.waiting) == 0 && *l.held == (stripes{}) {
+		l.holdAll()
+		l.mu.Unlock()
+		return
+	}
+	l.alls++
+	l.wait(&waitingBatch{all: true, granted: make(chan struct{})})
 }
 
 // begin locks l.mu and makes held.
@@ -84,23 +85,24 @@ func (l *rowLocks) begin() {
 	}
 }
 
-// take locks stripes and returns true if none of them is held.
-func (l *rowLocks) take(wanted []uint16) bool {
+// isTaken reports whether a stripe is held, or wanted by a batch that waits.
+func (l *rowLocks) isTaken(stripe uint16) bool { return l.held.has(stripe) || l.wanted[stripe] > 0 }
+
+func (l *rowLocks) hold(wanted []uint16) {
 	for _, s := range wanted {
-		if l.held[s/64]>>(s%64)&1 != 0 {
-			return false
-		}
+		l.held.add(s)
 	}
-	for _, s := range wanted {
-		l.held[s/64] |= 1 << (s % 64)
+}
+
+func (l *rowLocks) holdAll() {
+	for i := range l.held {
+		l.held[i] = ^uint64(0)
 	}
-	return true
 }
 
 // wait waits until the stripes of w are held for it. It unlocks l.mu.
 func (l *rowLocks) wait(w *waitingBatch) {
 	l.waiting = append(l.waiting, w)
-	l.grant()
 	l.mu.Unlock()
 	<-w.granted
 }
@@ -109,10 +111,16 @@ func (l *rowLocks) wait(w *waitingBatch) {
 func (l *rowLocks) unlock(held []uint16) {
 	l.mu.Lock()
 	for _, s := range held {
-		l.held[s/64] &^= 1 << (s % 64)
+		l.held.remove(s)
 	}
 	contended := len(l.waiting) > 0
-	l.grant()
+	if contended {
+		var freed stripes
+		for _, s := range held {
+			freed.add(s)
+		}
+		l.grant(&freed)
+	}
 	l.mu.Unlock()
 	if contended {
 		// The batch that has the stripes now runs at once. Otherwise it may wait until this goroutine
@@ -125,22 +133,48 @@ func (l *rowLocks) unlock(held []uint16) {
 func (l *rowLocks) unlockAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	freed := *l.held
 	*l.held = stripes{}
-	l.grant()
+	l.grant(&freed)
 }
 
-// grant gives the waiting batches their stripes, except for those that must wait on.
-func (l *rowLocks) grant() {
-	if len(l.waiting) == 0 {
-		return
-	}
+// grant gives waiting batches stripes that were freed, except for those that must wait on. A batch that wants
+// none of them waits for what it has waited for, and so does one behind another that wants the same ones.
+func (l *rowLocks) grant(freed *stripes) {
 	taken := *l.held // or wanted by an earlier batch
-	l.waiting = slices.DeleteFunc(l.waiting, func(w *waitingBatch) bool {
-		granted := !w.want.meets(&taken)
-		if taken.add(&w.want); granted {
-			l.held.add(&w.want)
-			close(w.granted)
+	for i := 0; i < len(l.waiting) && *freed != (stripes{}); {
+		w := l.waiting[i]
+		granted := !slices.ContainsFunc(w.want, taken.has)
+		if w.all {
+			if taken != (stripes{}) {
+				return
+			}
+			l.holdAll()
+			l.alls--
 		}
-		return granted
-	})
+		for _, s := range w.want {
+			taken.add(s)
+			freed.remove(s)
+		}
+		if !granted {
+			i++
+			continue
+		}
+		for _, s := range w.want {
+			l.held.add(s)
+			if l.wanted[s]--; l.wanted[s] == 0 {
+				delete(l.wanted, s)
+			}
+		}
+		l.waiting[i] = nil
+		if i == 0 {
+			l.waiting = l.waiting[1:]
+		} else {
+			l.waiting = slices.Delete(l.waiting, i, i+1)
+		}
+		close(w.granted)
+		if w.all {
+			return
+		}
+	}
 }
