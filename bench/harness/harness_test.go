@@ -611,3 +611,12 @@ func TestLostListsSlowerWorkloadsAndMissedGoals(t *testing.T) {
 		}
 	}
 }
+
+func TestPeersAsideAreNotTheFigure(t *testing.T) {
+	round := []Measurement{{Value: 1}}
+	w := WorkloadResult{Peers: []PeerResult{
+		{Peer: "key", Ours: true, Aside: true, Median: 1, Rounds: round},
+		{Peer: "index", Ours: true, Median: 2, Rounds: round},
+	}}
+	must.Equal(t, w.best(true).Peer, "index")
+}
