@@ -85,6 +85,25 @@ func (b *Batch) after(t *Table, v *view, key []byte, cells [][]byte) ([][]byte, 
 	return cells, nil
 }
 
+// settled returns the row with a key, nil for none, if it does not depend on the row before the operations.
+func (p *tableOps) settled(v *view, key []byte) (cells [][]byte, ok bool) {
+	e := p.find(key)
+	if e < 0 || p.schema != v.TableSchema || v.Clock() >= 0 {
+		return nil, false
+	}
+	last := p.index.Last(e)
+	if last < 0 {
+		return nil, false
+	}
+	switch op := &p.ops[last]; {
+	case v.TableSchema.Overwrites(op):
+		return v.RowFormat.AppendCells(nil, op.Body), true
+	case op.Kind == tablet.DeleteIgnore && op.Check == nil:
+		return nil, true
+	}
+	return nil, false
+}
+
 // touch says that the row with a key was written, or a write of it undone.
 func (p *tableOps) touch(key []byte) {
 	if key == nil {

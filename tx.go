@@ -307,8 +307,13 @@ func (tx *Tx) wrote(t *Table, key []byte) bool {
 // row returns all cells of a row with the transaction's own writes applied; nil if there is no row.
 // The caller adds when that row expires, if it uses it.
 func (tx *Tx) row(t *Table, v *view, key []byte) ([][]byte, error) {
-	if p := tx.batch.ops(t); p != nil && p.deleted.Contain(key) {
-		return tx.batch.after(t, v, key, nil)
+	if p := tx.batch.ops(t); p != nil {
+		if cells, ok := p.settled(v, key); ok {
+			return cells, nil
+		}
+		if p.deleted.Contain(key) {
+			return tx.batch.after(t, v, key, nil)
+		}
 	}
 	cells, ok, err := v.Get(key, v.All, nil)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/isolation"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -227,4 +228,21 @@ func (op *txOp) run(tx *oribi.Tx, table *oribi.Table) error {
 		op.seen[row["k"].(int32)] = row["v"].(int64)
 	}
 	return nil
+}
+
+// A transaction reads a row of which it has set all columns without the stored one, unless the row may be expired,
+// or the table has got another column since.
+func TestARowThatATransactionHasReplaced(t *testing.T) {
+	ctx := context.Background()
+	store, table := txStore(t)
+	sessions := tableOf(t, store, "sessions", "k*:int64 until:timestamp", oribi.Expires("until", 0))
+	tx := begin(t, store)
+	must.Do(t, tx.Upsert(sessions, oribi.Row{"k": 1, "until": time.Now().Add(-time.Hour)}))
+	must.Fail(t, must.Err(tx.Get(sessions, 1)), oribi.ErrNotFound)
+	must.Do(t, tx.Upsert(table, number(1, 10)))
+	must.Equal(t, must.Get(tx.Get(table, 1))(t)["v"], any(int64(10)))
+	must.Do(t, table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int64, Nullable: true}, 7)))
+	must.Equal(t, must.Get(tx.Get(table, 1))(t)["w"], any(int64(7)))
+	must.Do(t, tx.Delete(table, oribi.Row{"k": 1}))
+	must.Fail(t, must.Err(tx.Get(table, 1)), oribi.ErrNotFound)
 }
