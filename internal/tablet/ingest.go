@@ -271,8 +271,8 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 			return 0, 0, err
 		}
 		jobs = append(jobs, j)
-		if j.st.schema != k.schema || k.t == t && in.plan != t.indexPlan(in.schema) {
-			return 0, 0, in.altered()
+		if k.t == t && (j.st.schema != k.schema || in.plan != t.indexPlan(in.schema)) {
+			return 0, 0, in.altered() // the columns of an index stay the same
 		}
 		if err := k.checkConcurrentIn(ctx, j.st); err != nil {
 			return 0, 0, err
