@@ -57,7 +57,7 @@ type indexRead struct {
 
 var indexReads = sync.Pool{New: func() any { return new(indexRead) }}
 
-// release makes r available to later reads. Its cells do not stay valid: those in them do.
+// release makes r available to later reads, which overwrite the list r.cells, and not the cells in it.
 func (r *indexRead) release() {
 	clear(r.cells)
 	*r = indexRead{cells: r.cells[:0], look: indexLookup{entry: r.look.entry[:0]}}

@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi/change"
 )
 
-// aheadEntry is the entry of the row that an operation inserts if nothing speaks against it, and where it is
-// before the write batch. The zero value is none.
+// aheadEntry is the entry of the row that an operation inserts unless it is refused, and the position of the
+// entry before the write batch. The zero value is none.
 type aheadEntry struct {
 	key []byte
 	position

@@ -138,8 +138,8 @@ func (l *rowLocks) unlockAll() {
 	l.grant(&freed)
 }
 
-// grant gives waiting batches stripes that were freed, except for those that must wait on. A batch that wants
-// none of them waits for what it has waited for, and so does one behind another that wants the same ones.
+// grant gives freed stripes to the batches that need no others any more. It ends when an earlier batch wants
+// each of the freed stripes: later batches wait as before.
 func (l *rowLocks) grant(freed *stripes) {
 	taken := *l.held // or wanted by an earlier batch
 	for i := 0; i < len(l.waiting) && *freed != (stripes{}); {
