@@ -232,8 +232,8 @@ func (b *binaryBlock) Seek(target []byte) (int, bool, error) {
 	return lo, lo < b.Len() && bytes.Equal(b.cell(lo), target), nil
 }
 
-// heads are the heads (see keyenc.Head) of every headStep-th value, after the prefix that all values have. A search in them
-// waits for two or three cache lines, and one in the values for two at each step.
+// heads are the heads (see keyenc.Head) of every headStep-th value, after the prefix that all values have.
+// A search in them waits for two or three cache lines, and one in the values for two at each step.
 type heads struct {
 	prefix []byte
 	list   []uint64

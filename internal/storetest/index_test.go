@@ -42,6 +42,9 @@ type people struct {
 	past map[mvcc.Timestamp]map[int64]person
 
 	large  bool  // some batches have many operations
+	mostly bool  // most operations insert rows
+	keys   []int // of operations on different rows
+	domain string
 	wide   int64 // a factor of the numbers of keys and of emails
 	memory int64 // of the store; 0 is the default
 	chosen int   // scans that used an index
@@ -85,10 +88,20 @@ func orNull(email string) any {
 // it is refused, or nil.
 func (p *people) operation(b *oribi.Batch, rows map[int64]person) error {
 	rng, k := p.rng, p.rng.Int64N(12*p.wide)
+	if p.mostly {
+		k, p.keys = int64(p.keys[0]), p.keys[1:]
+	}
 	old, there := rows[k]
 	next := person{place: fmt.Sprint("place ", rng.IntN(3)), v: rng.Int64N(4)}
 	if rng.IntN(4) > 0 {
-		next.email = fmt.Sprint(rng.Int64N(8*p.wide), "@example")
+		next.email = fmt.Sprint(rng.Int64N(8*p.wide), p.domain)
+	}
+	kind := rng.IntN(8)
+	switch {
+	case p.mostly && rng.IntN(10) > 0:
+		kind, next.email = rng.IntN(3), fmt.Sprint(k, p.domain)
+	case p.mostly:
+		kind = 4 + kind%4
 	}
 	row := oribi.Row{"k": k, "email": orNull(next.email), "place": next.place, "v": next.v}
 	set := func(now person) error {
@@ -98,7 +111,7 @@ func (p *people) operation(b *oribi.Batch, rows map[int64]person) error {
 		rows[k] = now
 		return nil
 	}
-	switch rng.IntN(8) {
+	switch kind {
 	case 0:
 		b.Insert(p.table, row)
 		if there {
@@ -147,8 +160,11 @@ func (p *people) commit() {
 	rows, partial := maps.Clone(p.rows), p.rng.IntN(3) == 0
 	var causes []error
 	n := 1 + p.rng.IntN(6)
-	if p.wide = 1; p.large && p.rng.IntN(8) == 0 { // entries are found in their order, and by several goroutines
+	if p.wide, p.mostly, p.domain = 1, false, "@example"; p.large && p.rng.IntN(8) == 0 { // entries are found in their order, and by several goroutines
 		n, p.wide, partial = 50+p.rng.IntN(300), 1+p.rng.Int64N(20), true
+		if p.mostly = p.rng.IntN(2) == 0; p.mostly {
+			p.keys, p.domain, p.wide = p.rng.Perm(400), fmt.Sprint("@", p.rng.IntN(1e6)), 50
+		}
 	}
 	for range n {
 		causes = append(causes, p.operation(b, rows))
@@ -605,4 +621,35 @@ func TestIndexIsAddedBeforeRowsAreVisible(t *testing.T) {
 	}
 	stop.Store(true)
 	wg.Wait()
+}
+
+// Of many operations that are looked up together, one that sets some columns of a row may take the values that
+// another one inserts.
+func TestUniqueValuesOfAnInsertAndAnUpdateInOneBatch(t *testing.T) {
+	ctx := context.Background()
+	for name, change := range map[string]func(b *oribi.Batch, p *people){
+		"update":            func(b *oribi.Batch, p *people) { b.Update(p.table, oribi.Row{"k": 1, "email": "taken"}) },
+		"upsert of columns": func(b *oribi.Batch, p *people) { b.Upsert(p.table, oribi.Row{"k": 1, "email": "taken"}) },
+	} {
+		for _, first := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, first), func(t *testing.T) {
+				p := newPeople(t)
+				defer func() { p.store.Close() }()
+				p.insert(1, "one")
+				b := p.store.NewBatch()
+				if first {
+					change(b, p)
+				}
+				for k := range 100 {
+					b.Insert(p.table, oribi.Row{"k": 100 + k, "email": fmt.Sprint(k), "place": "", "v": 0})
+				}
+				b.Insert(p.table, oribi.Row{"k": 50, "email": "taken", "place": "", "v": 0})
+				if !first {
+					change(b, p)
+				}
+				must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrNotUnique)
+				must.Equal(t, must.Get(p.table.GetBy(ctx, "by_email", "one"))(t)["k"], any(int64(1)))
+			})
+		}
+	}
 }

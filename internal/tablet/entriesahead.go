@@ -28,12 +28,16 @@ func (x *indexWrites) lookAhead(w *Write) error {
 			continue
 		}
 		p.w.ahead = slices.Grow(p.w.ahead, len(w.ops))[:len(w.ops)]
+		p.apart = !p.Table.Index().Building
+		some := false
 		for i := range w.ops {
 			op, at := &w.ops[i], &p.w.ahead[i]
 			*at = aheadEntry{}
+			p.apart = p.apart && (op.Kind.Deletes() || op.inserts() && (!op.upserts() || w.state.schema.Overwrites(op)))
 			if !op.inserts() {
 				continue
 			}
+			some = true
 			x.after = x.cellsOf(x.after[:0], w.state.schema, op.Body)
 			at.key = x.entry(p, op.Key, x.after)
 			if p.Table.Index().Unique {
@@ -42,7 +46,9 @@ func (x *indexWrites) lookAhead(w *Write) error {
 				}
 			}
 		}
-		if err := p.findAhead(); err != nil {
+		if !some {
+			p.w.ahead = p.w.ahead[:0]
+		} else if err := p.findAhead(); err != nil {
 			return err
 		}
 	}
@@ -67,9 +73,9 @@ func (to *target) hasBody() bool {
 func (p *indexPart) findAhead() error {
 	w := p.w
 	w.order = sortKeys(w.order[:0], len(w.ahead), func(i int) []byte { return w.ahead[i].key })
-	p.apart = !p.Table.Index().Building
 	for k := 1; k < len(w.order) && p.apart; k++ {
-		p.apart = !bytes.Equal(w.ahead[w.order[k-1].op].key, w.ahead[w.order[k].op].key)
+		key := w.ahead[w.order[k].op].key
+		p.apart = key == nil || !bytes.Equal(w.ahead[w.order[k-1].op].key, key)
 	}
 	return eachGroup(len(w.order), func(from, to int) (err error) {
 		for _, k := range w.order[from:to] {

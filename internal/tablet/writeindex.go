@@ -50,7 +50,7 @@ type indexPart struct {
 	met    metEntries // that may be met again
 	sparse bool       // w inserts only entries that do not exist
 
-	apart bool // no entry is met again that is in w.ahead
+	apart bool // each operation deletes, or inserts the entry in w.ahead alone, which differs from all others there
 
 	from, to []byte   // the entry of the present row before and after the present operation; nil for none
 	was      metEntry // to before the operation, if known
