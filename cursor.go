@@ -114,6 +114,32 @@ func (d direction) end() position {
 type cursorSide struct {
 	it scan.Iterator      // nil: none
 	b  *batch.RecordBatch // not nil if it is not
+
+	// strings has the cells of b by column, nil for a column that is not one of byte strings without
+	// NULLs and dictionary: a shorter way than batch.Vector.Cell to the keys and values of package kv.
+	strings [][][]byte
+}
+
+// set makes b the current batch.
+func (s *cursorSide) set(b *batch.RecordBatch) {
+	s.b, s.strings = b, s.strings[:0]
+	for _, v := range b.Columns {
+		words := v.Bytes
+		if !v.Type.Variable() || v.Present != nil || v.Dict != nil {
+			words = nil
+		}
+		s.strings = append(s.strings, words)
+	}
+}
+
+// cell returns a cell of b.
+func (s *cursorSide) cell(row, col int) []byte {
+	if words := s.strings[col]; words != nil {
+		if word := words[row]; word != nil {
+			return word
+		}
+	}
+	return s.b.Columns[col].Cell(row)
 }
 
 // Cursor returns a cursor over the rows that the options select. It reads nothing yet. The caller
@@ -198,6 +224,9 @@ func (c *Cursor) Cells() [][]byte {
 
 // Cell returns element i of Cells without the others; nil if the cursor is not on a row.
 func (c *Cursor) Cell(i int) []byte {
+	if c.run.ahead {
+		return c.sides[c.on].cell(c.row, i)
+	}
 	own, ok := c.current()
 	if !ok {
 		return nil
@@ -219,7 +248,7 @@ func (c *Cursor) cell(own [][]byte, i int) []byte {
 	if own != nil {
 		return own[c.request.Columns[i]]
 	}
-	return c.sides[c.on].b.Columns[i].Cell(c.row)
+	return c.sides[c.on].cell(c.row, i)
 }
 
 // Err returns the error with which the cursor ended: one of the options, ErrRow, ErrCorrupt,
@@ -451,7 +480,7 @@ func (c *Cursor) open(d direction, key []byte) bool {
 func (c *Cursor) advance(d direction) bool {
 	s := &c.sides[d]
 	if s.it.Next() {
-		s.b = s.it.Batch()
+		s.set(s.it.Batch())
 		return c.enter(d, s.b.Selection.Next(0))
 	}
 	c.at = d.end()
@@ -463,15 +492,20 @@ func (c *Cursor) advance(d direction) bool {
 func (c *Cursor) drop(d direction) {
 	if s := &c.sides[d]; s.it != nil {
 		c.fail(s.it.Close())
-		*s = cursorSide{}
+		clear(s.strings)
+		*s = cursorSide{strings: s.strings[:0]}
 	}
 }
 
-// keyAt returns the encoded key of a row of a side's batch, valid until the next call.
+// keyAt returns the encoded key of a row of a side's batch, valid until the next call. It may be
+// appended to, but not changed.
 func (c *Cursor) keyAt(d direction, row int) []byte {
+	if s := &c.sides[d]; len(c.keys) == 1 && s.strings[c.keys[0]] != nil { // encoded as it is
+		return slices.Clip(s.cell(row, c.keys[0]))
+	}
 	c.last = c.last[:0]
 	for i, col := range c.keys {
-		c.last = c.view.Encoder.AppendCell(c.last, i, c.sides[d].b.Columns[col].Cell(row))
+		c.last = c.view.Encoder.AppendCell(c.last, i, c.sides[d].cell(row, col))
 	}
 	return c.last
 }

@@ -169,7 +169,7 @@ func (w *txCursor) step(d direction) bool {
 	}
 	w.catchUp()
 	c.run.last = -1
-	for c.at == onRow && !w.after(c.keyAt(c.on, c.row), d) || c.at == (1-d).end() {
+	for c.at == onRow && !before(w.key, c.keyAt(c.on, c.row), d) || c.at == (1-d).end() {
 		if c.step(d); c.err != nil {
 			return false
 		}
@@ -214,28 +214,31 @@ func (w *txCursor) setRun(d direction, p *tableOps) {
 	c.run = cursorRun{dir: d, last: last, writes: &w.tx.writes, at: w.tx.writes}
 }
 
-// upTo returns a row of the base's batch in direction d, from the current one on, so that no row up to
-// it is at a key or after it: a later one if there are many.
+// upTo returns the last row of the base's batch before a key in direction d. The current one is before it.
 func (w *txCursor) upTo(d direction, key []byte) int {
 	c := w.c
-	b, at := c.sides[d].b, c.row
-	for step := 1; ; step *= 2 {
-		i := b.Selection.Next(min(at+step, b.Len-1))
-		if i < 0 || i == at {
-			i = b.Selection.Prev(b.Len - 1)
+	b := c.sides[d].b
+	low, high := c.row, b.Len // selected rows up to low are before the key, those from high on are not
+	for step := 1; low+1 < high; {
+		i := low + step
+		if step == 0 || i >= high {
+			i = low + (high-low)/2
 		}
-		order := bytes.Compare(c.keyAt(d, i), key)
-		if d == backward {
-			order = -order
+		if row := b.Selection.Next(i); row < 0 || row >= high || !before(c.keyAt(d, row), key, d) {
+			high, step = i, 0
+		} else {
+			low, step = row, 2*step
 		}
-		if order >= 0 {
-			return at
-		}
-		if at == i {
-			return i
-		}
-		at = i
 	}
+	return b.Selection.Prev(low)
+}
+
+// before reports whether a is before b in direction d.
+func before(a, b []byte, d direction) bool {
+	if d == backward {
+		a, b = b, a
+	}
+	return bytes.Compare(a, b) < 0
 }
 
 // catchUp sets key, and adds the rows up to it to what the transaction has read.
@@ -245,14 +248,6 @@ func (w *txCursor) catchUp() {
 		w.key = append(w.key[:0], w.c.keyAt(w.c.on, w.c.row)...)
 		w.walked.ExtendTo(w.key)
 	}
-}
-
-// after reports whether a key is after the current one in direction d.
-func (w *txCursor) after(key []byte, d direction) bool {
-	if d == backward {
-		return bytes.Compare(key, w.key) < 0
-	}
-	return bytes.Compare(key, w.key) > 0
 }
 
 // search sets own for a step from the current row in direction d.

@@ -2,6 +2,8 @@ package kv_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -111,4 +113,53 @@ func TestCursorsReturnErrors(t *testing.T) {
 	}
 	wantError(t, "a move", c.Close(), kv.ErrTxEnded)
 	wantError(t, "a new cursor", late.Err(), kv.ErrTxEnded)
+}
+
+// A cursor that moves among rows of the bucket and those that its transaction overwrites, adds, and
+// deletes meanwhile returns what a sorted map does.
+func TestACursorMovesAmongRowsAndWrites(t *testing.T) {
+	rng := seedtest.Rand(t)
+	db := openMem(t, oribi.Options{})
+	b := bucket(t, db, "b")
+	model, key := map[string]string{}, func() string { return fmt.Sprintf("%03d", rng.IntN(500)) }
+	for range 300 {
+		k := key()
+		put(t, b, k, "old")
+		model[k] = "old"
+	}
+	must.Do(t, db.Update(ctx, func(tx *kv.Tx) error {
+		rows := tx.Bucket("b")
+		c := rows.Cursor()
+		for i := range 30 {
+			ok, want := c.First(), slices.Sorted(maps.Keys(model))
+			step, at := c.Next, 0
+			if i%2 == 1 {
+				ok, step, at = c.Last(), c.Prev, len(want)-1
+			}
+			for ; ok; ok = step() {
+				if k := want[at]; string(c.Key()) != k || string(c.Value()) != model[k] {
+					t.Fatalf("pass %d: %q=%q, want %q=%q", i, c.Key(), c.Value(), k, model[k])
+				}
+				if at += 1 - 2*(i%2); rng.IntN(8) > 0 || at < 0 || at == len(want) {
+					continue
+				}
+				k := want[at] // the next one
+				if rng.IntN(4) > 0 {
+					model[k] = fmt.Sprint("pass ", i)
+					must.Do(t, rows.Put([]byte(k), []byte(model[k])))
+					continue
+				}
+				delete(model, k)
+				must.Do(t, rows.Delete([]byte(k)))
+				at += 1 - 2*(i%2)
+			}
+			if at != len(want) && at != -1 {
+				t.Fatalf("pass %d ends at row %d of %d", i, at, len(want))
+			}
+			k := key()
+			model[k] = "new"
+			must.Do(t, rows.Put([]byte(k), []byte("new")))
+		}
+		return nil
+	}))
 }

@@ -281,7 +281,7 @@ func TestGapsArePassedOver(t *testing.T) {
 			looked += len(refs)
 			before := live
 			for _, ref := range refs {
-				if _, _, ok := m.rowAt(ref, it.snap, nil); ok {
+				if _, _, ok := m.rowAt(m.header(ref), it.snap, nil); ok {
 					live++
 				}
 			}

@@ -79,10 +79,16 @@ func (it *Iterator) Next(max int) (keys, rows [][]byte) {
 			if it.span != nil && !it.m.changedIn(ref, it.span) {
 				continue
 			}
-			row, buf, live := it.m.rowAt(ref, it.snap, it.buf)
+			h := it.m.header(ref)
+			if h.newest() == 0 && it.snap.Sees(h.ts()) { // as most rows
+				key, row := h.inserted()
+				it.keys, it.rows = append(it.keys, key), append(it.rows, row)
+				continue
+			}
+			row, buf, live := it.m.rowAt(h, it.snap, it.buf)
 			it.buf = buf
 			if live {
-				it.keys = append(it.keys, it.m.header(ref).key())
+				it.keys = append(it.keys, h.key())
 				it.rows = append(it.rows, row)
 			}
 		}

@@ -296,7 +296,7 @@ func (m *MemRowSet) Get(key []byte, snap mvcc.Snapshot, dst []byte) (row []byte,
 	if ref == 0 {
 		return nil, false
 	}
-	row, _, live = m.rowAt(ref, snap, dst[:0])
+	row, _, live = m.rowAt(m.header(ref), snap, dst[:0])
 	return row, live
 }
 

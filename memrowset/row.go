@@ -53,11 +53,11 @@ func (m *MemRowSet) header(ref arena.Ref) header { return m.arena.Bytes(ref) }
 func (m *MemRowSet) link(ref arena.Ref) link     { return m.arena.Bytes(ref) }
 
 func (m *MemRowSet) newestWord(ref arena.Ref) *atomic.Uint64 {
-	return m.arena.Word(ref + headerNewestOff)
+	return arena.Word(m.header(ref)[headerNewestOff:])
 }
 
 // newest returns the ref of the newest link of the row with that header; 0 if it was never changed.
-func (m *MemRowSet) newest(ref arena.Ref) arena.Ref { return arena.Ref(m.newestWord(ref).Load()) }
+func (m *MemRowSet) newest(ref arena.Ref) arena.Ref { return m.header(ref).newest() }
 
 // newestChange returns whether the row with that header exists, and the timestamp of its newest
 // change.
@@ -71,15 +71,24 @@ func (m *MemRowSet) newestChange(ref arena.Ref) (live bool, ts mvcc.Timestamp) {
 
 func (h header) ts() mvcc.Timestamp { return mvcc.Timestamp(binary.LittleEndian.Uint64(h)) }
 
+func (h header) newest() arena.Ref { return arena.Ref(arena.Word(h[headerNewestOff:]).Load()) }
+
 func (h header) key() []byte {
 	n := binary.LittleEndian.Uint32(h[16:])
 	return h[headerLen : headerLen+n : headerLen+n]
 }
 
 func (h header) image() []byte {
-	from := headerLen + binary.LittleEndian.Uint32(h[16:])
-	to := from + binary.LittleEndian.Uint32(h[20:])
-	return h[from:to:to]
+	_, image := h.inserted()
+	return image
+}
+
+// inserted returns the key and the image as inserted.
+func (h header) inserted() (key, image []byte) {
+	sizes := binary.LittleEndian.Uint64(h[16:])
+	mid := headerLen + int(uint32(sizes))
+	end := mid + int(sizes>>32)
+	return h[headerLen:mid:mid], h[mid:end:end]
 }
 
 func (l link) ts() mvcc.Timestamp { return mvcc.Timestamp(binary.LittleEndian.Uint64(l)) }
@@ -195,7 +204,7 @@ func (m *MemRowSet) sinceImage(newest arena.Ref) int {
 func (m *MemRowSet) update(ref, newest arena.Ref, ts mvcc.Timestamp, list change.List) {
 	var image []byte
 	if m.sinceImage(newest) == imageInterval-1 {
-		row, _, _ := m.rowAt(ref, mvcc.Everything, nil)
+		row, _, _ := m.rowAt(m.header(ref), mvcc.Everything, nil)
 		image = m.rowFormat.Apply(nil, row, list)
 	}
 	m.addLink(ref, newest, ts, change.Update, list, image)
@@ -209,7 +218,11 @@ func (m *MemRowSet) skips(ref arena.Ref) arena.Skips {
 
 // newestIn returns the newest link that snap sees of the row with header ref, 0 if it sees none.
 func (m *MemRowSet) newestIn(ref arena.Ref, snap mvcc.Snapshot) arena.Ref {
-	at := m.newest(ref)
+	return m.newestFrom(m.newest(ref), snap)
+}
+
+// newestFrom is newestIn for a row with the newest link at.
+func (m *MemRowSet) newestFrom(at arena.Ref, snap mvcc.Snapshot) arena.Ref {
 	for at != 0 {
 		l := m.link(at)
 		if snap.Sees(l.ts()) {
@@ -224,15 +237,21 @@ func (m *MemRowSet) newestIn(ref arena.Ref, snap mvcc.Snapshot) arena.Ref {
 	return 0
 }
 
-// rowAt returns the image of a row as of snap. If changes must be applied, it appends the image to
-// dst, and grown is the extended dst; otherwise row is memory of the arena and grown is dst. live
-// is false if there is no row at snap.
-func (m *MemRowSet) rowAt(ref arena.Ref, snap mvcc.Snapshot, dst []byte) (row, grown []byte, live bool) {
-	h := m.header(ref)
+// rowAt returns the image of the row with header h as of snap. If changes must be applied, it
+// appends the image to dst, and grown is the extended dst; otherwise row is memory of the arena and
+// grown is dst. live is false if there is no row at snap.
+func (m *MemRowSet) rowAt(h header, snap mvcc.Snapshot, dst []byte) (row, grown []byte, live bool) {
 	if !snap.Sees(h.ts()) {
 		return nil, dst, false
 	}
-	at := m.newestIn(ref, snap)
+	if at := m.newestFrom(h.newest(), snap); at != 0 {
+		return m.changedRow(h, at, dst)
+	}
+	return h.image(), dst, true
+}
+
+// changedRow is rowAt for a row of which at is the newest link to see.
+func (m *MemRowSet) changedRow(h header, at arena.Ref, dst []byte) (row, grown []byte, live bool) {
 	// lists[next:] are the updates to apply, oldest first; they are found newest first.
 	var lists [imageInterval]change.List
 	next := len(lists)

@@ -135,14 +135,13 @@ func (a *Arena) Bytes(ref Ref) []byte {
 	return (*a.chunks.Load())[ref>>refShift][ref&refMask:]
 }
 
-// Word returns 8 bytes of a piece for atomic use; ref may be the Ref of a piece plus a multiple of
-// 8 within the piece.
-func (a *Arena) Word(ref Ref) *atomic.Uint64 {
-	b := a.Bytes(ref)[:wordLen]
-	if ref%wordLen != 0 {
-		panic(fmt.Sprintf("arena: word at %d", ref&refMask))
+// Word returns the first 8 bytes of b, part of a piece from a multiple of 8 on, for atomic use.
+func Word(b []byte) *atomic.Uint64 {
+	p := unsafe.Pointer(&b[:wordLen][0])
+	if uintptr(p)%wordLen != 0 {
+		panic("arena: a word that is not aligned")
 	}
-	return (*atomic.Uint64)(unsafe.Pointer(&b[0]))
+	return (*atomic.Uint64)(p)
 }
 
 // Size returns the number of bytes allocated, including unused ends of chunks.

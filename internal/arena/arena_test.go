@@ -99,7 +99,7 @@ func TestLargePieceLeavesTheCurrentChunkInUse(t *testing.T) {
 func TestWordReadsItsAllocation(t *testing.T) {
 	a := New(nil)
 	ref, b := a.Alloc(24)
-	a.Word(ref + 8).Store(0x0102030405060708)
+	Word(a.Bytes(ref)[8:]).Store(0x0102030405060708)
 	if !bytes.Equal(b[8:16], []byte{8, 7, 6, 5, 4, 3, 2, 1}) || b[7] != 0 || b[16] != 0 {
 		t.Errorf("piece is % x", b)
 	}
@@ -108,7 +108,7 @@ func TestWordReadsItsAllocation(t *testing.T) {
 			t.Error("a word across two was given out")
 		}
 	}()
-	a.Word(ref + 4)
+	Word(a.Bytes(ref)[4:])
 }
 
 // One writer links pieces by atomic words in the arena while readers follow the chain.
@@ -121,7 +121,7 @@ func TestReadersSeePublishedPieces(t *testing.T) {
 		wg.Go(func() {
 			for {
 				var before byte
-				for ref := Ref(head.Load()); ref != 0; ref = Ref(a.Word(ref).Load()) {
+				for ref := Ref(head.Load()); ref != 0; ref = Ref(Word(a.Bytes(ref)).Load()) {
 					b := a.Bytes(ref)[8:16]
 					if before != 0 && b[0] != before-1 && before != 1 {
 						t.Errorf("%d after %d", b[0], before)
@@ -140,7 +140,7 @@ func TestReadersSeePublishedPieces(t *testing.T) {
 	for i := range 250 {
 		ref, b := a.Alloc(16 + i*40)
 		b[8] = byte(i + 1)
-		a.Word(ref).Store(head.Load())
+		Word(a.Bytes(ref)).Store(head.Load())
 		head.Store(uint64(ref))
 	}
 	close(done)
