@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyheads"
 	"github.com/oribi-db/oribi/internal/kudupb"
 )
 
@@ -47,8 +48,8 @@ type node struct {
 	inner   bool
 
 	// Of a node that Reader.node returns.
-	at BlockPointer
-	keyHeads
+	at    BlockPointer
+	heads keyheads.Heads
 }
 
 // parseNode checks the trailer and the offsets of an index cblock; entry checks each entry. Source:

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/encoding"
+	"github.com/oribi-db/oribi/internal/keyheads"
 	"github.com/oribi-db/oribi/keyenc"
 )
 
@@ -24,8 +25,8 @@ type chunkMarks struct {
 	nulls *presence // nil: no row is NULL
 	at    int64     // offset in the file of the payload
 	parts encoding.Parts
-	crcs  []uint32 // by part
-	keys  keyHeads // of the first values of the parts; only if the file has a value index
+	crcs  []uint32       // by part
+	keys  keyheads.Heads // of the first values of the parts; only if the file has a value index
 
 	// asked has the last two parts that were read, 16 bits for each index after a 1, the newest in the
 	// lowest bits; a lost update costs time only. kept is true once the cache was given a part.
@@ -46,7 +47,7 @@ const (
 
 // bytes returns the memory of m.
 func (m *chunkMarks) bytes() int64 {
-	n := int64(160 + m.parts.Bytes() + 4*cap(m.crcs) + 8*cap(m.keys.heads) + cap(m.keys.common))
+	n := int64(160+m.parts.Bytes()+4*cap(m.crcs)) + m.keys.Bytes()
 	if m.nulls != nil {
 		n += 128 + int64(cap(m.nulls.stream)) + m.nulls.footprint()
 	}
@@ -103,8 +104,8 @@ func (m *chunkMarks) addKeys(r *Reader, b *dataBlock) bool {
 		}
 		keys[k] = r.probe(nil, cell)
 	}
-	m.keys = makeHeads(len(keys), func(i int) []byte { return keys[i] })
-	m.keys.common = bytes.Clone(m.keys.common)
+	m.keys = keyheads.Make(len(keys), func(i int) []byte { return keys[i] })
+	m.keys.Clone()
 	return true
 }
 
@@ -243,7 +244,7 @@ func (r *Reader) markedSeek(p BlockPointer, m *chunkMarks, key, probe []byte) (v
 	if err != nil {
 		return 0, false, err
 	}
-	k, err := m.keys.find(probe, func(i int) (before bool, err error) {
+	k, err := m.keys.Find(probe, func(i int) (before bool, err error) {
 		if w := r.info.Type.Width(); 0 < w && w <= 8 {
 			return true, nil // the head is all of the key
 		}

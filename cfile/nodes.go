@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyheads"
 )
 
 // A file with cblocks of a few kilobytes has large indexes: of a row file, one part in a hundred.
@@ -48,7 +49,7 @@ func (r *Reader) node(p BlockPointer) (*node, error) {
 	}
 	n.at = p
 	if r.indexes != nil {
-		r.indexes.Put(key, &n, int64(cap(payload)+8*len(n.heads))+nodeOverhead)
+		r.indexes.Put(key, &n, int64(cap(payload))+n.heads.Bytes()+nodeOverhead)
 	} else {
 		r.lastNode.Store(&n)
 	}
@@ -62,7 +63,7 @@ func (n *node) prepare() (err error) {
 			return err
 		}
 	}
-	n.keyHeads = makeHeads(n.count, n.key)
+	n.heads = keyheads.Make(n.count, n.key)
 	return nil
 }
 
@@ -78,7 +79,7 @@ func (n *node) search(key []byte) (i int) {
 	if n.count == 0 || bytes.Compare(n.key(0), key) > 0 {
 		return -1
 	}
-	i, _ = n.find(key, func(i int) (bool, error) { return bytes.Compare(n.key(i), key) <= 0, nil })
+	i, _ = n.heads.Find(key, func(i int) (bool, error) { return bytes.Compare(n.key(i), key) <= 0, nil })
 	return i
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyheads"
 	"github.com/oribi-db/oribi/keyenc"
 )
 
@@ -14,7 +15,7 @@ import (
 type valueIndex struct {
 	blocks []BlockPointer
 	nodes  []BlockPointer
-	keyHeads
+	heads  keyheads.Heads
 
 	keys []byte // all keys, key i ending at ends[i]
 	ends []uint32
@@ -39,6 +40,7 @@ func (r *Reader) loadValues() (*valueIndex, int64, error) {
 	_, unsorted := r.Metadata(DeltaStatsKey)
 	limit, held := r.keyLimit(), true
 	var last []byte
+	var heads []uint64
 	lastLeaf := -1
 	nodes, err := r.walkTree(r.valueRoot, func(leaf int, key []byte, p BlockPointer) error {
 		if !unsorted && len(x.blocks) > 0 && bytes.Compare(key, last) < 0 {
@@ -49,7 +51,7 @@ func (r *Reader) loadValues() (*valueIndex, int64, error) {
 			x.leafFirst = append(x.leafFirst, len(x.blocks))
 			lastLeaf = leaf
 		}
-		x.blocks, x.heads = append(x.blocks, p), append(x.heads, keyenc.Head(key))
+		x.blocks, heads = append(x.blocks, p), append(heads, keyenc.Head(key))
 		if held = held && len(x.keys)+len(key) <= limit; held {
 			x.keys = append(x.keys, key...)
 			x.ends = append(x.ends, uint32(len(x.keys)))
@@ -62,9 +64,9 @@ func (r *Reader) loadValues() (*valueIndex, int64, error) {
 	x.nodes = nodes
 	if held {
 		x.leafFirst = nil
-		x.keyHeads = makeHeads(len(x.ends), x.held)
+		x.heads = keyheads.Make(len(x.ends), x.held)
 	} else {
-		x.keys, x.ends = nil, nil
+		x.keys, x.ends, x.heads = nil, nil, keyheads.Of(heads)
 		x.leaves = nodes[len(nodes)-len(x.leafFirst):]
 	}
 	return x, x.bytes(), nil
@@ -72,8 +74,7 @@ func (r *Reader) loadValues() (*valueIndex, int64, error) {
 
 // bytes returns the approximate memory of x.
 func (x *valueIndex) bytes() int64 {
-	return int64(pointerBytes*(cap(x.blocks)+cap(x.nodes)) + 8*(cap(x.heads)+cap(x.leafFirst)) + 4*cap(x.ends) +
-		cap(x.keys) + cap(x.common))
+	return int64(pointerBytes*(cap(x.blocks)+cap(x.nodes))+8*cap(x.leafFirst)+4*cap(x.ends)+cap(x.keys)) + x.heads.Bytes()
 }
 
 // held returns key i if keys are kept in memory.
@@ -119,7 +120,7 @@ func (r *Reader) find(x *valueIndex, probe []byte) (int, error) {
 	if err != nil || bytes.Compare(first, probe) > 0 {
 		return -1, err
 	}
-	return x.keyHeads.find(probe, func(i int) (bool, error) {
+	return x.heads.Find(probe, func(i int) (bool, error) {
 		key, err := r.key(x, i)
 		return err == nil && bytes.Compare(key, probe) <= 0, err
 	})

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/keyheads"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/seedtest"
-	"github.com/oribi-db/oribi/keyenc"
 )
 
 // The search by heads finds the same key as a linear search, even if many keys have the same head.
@@ -31,11 +31,10 @@ func TestFindAgreesWithLinearSearch(t *testing.T) {
 		slices.SortFunc(keys, bytes.Compare)
 		keys[0] = keys[0][:rng.IntN(len(keys[0])+1)] // the first one is cut
 		for _, key := range keys {
-			x.blocks, x.heads, x.keys = append(x.blocks, BlockPointer{}), append(x.heads, keyenc.Head(key)),
-				append(x.keys, key...)
+			x.blocks, x.keys = append(x.blocks, BlockPointer{}), append(x.keys, key...)
 			x.ends = append(x.ends, uint32(len(x.keys)))
 		}
-		x.keyHeads = makeHeads(len(keys), x.held)
+		x.heads = keyheads.Make(len(keys), x.held)
 		var b nodeBuilder
 		for _, key := range keys {
 			b.add(key, BlockPointer{})

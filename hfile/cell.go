@@ -113,15 +113,25 @@ func (k Key) lastOnRow() bool {
 
 // Clone returns a copy that shares no memory with c.
 func (c Cell) Clone() Cell {
-	b := make([]byte, 0, len(c.Row)+len(c.Family)+len(c.Qualifier)+len(c.Value)+len(c.Tags))
-	for _, part := range []*[]byte{&c.Row, &c.Family, &c.Qualifier, &c.Value, &c.Tags} {
+	c.moveTo(make([]byte, 0, c.bytes()))
+	return c
+}
+
+// bytes returns the number of bytes of the parts of c.
+func (c *Cell) bytes() int {
+	return len(c.Row) + len(c.Family) + len(c.Qualifier) + len(c.Value) + len(c.Tags)
+}
+
+// moveTo appends the parts of c to b, which has room for them, and makes c refer to them there.
+func (c *Cell) moveTo(b []byte) []byte {
+	for _, part := range [...]*[]byte{&c.Row, &c.Family, &c.Qualifier, &c.Value, &c.Tags} {
 		if *part != nil {
 			n := len(b)
 			b = append(b, *part...)
 			*part = b[n:len(b):len(b)]
 		}
 	}
-	return c
+	return b
 }
 
 // Key of a cell, as in data blocks, indexes, and Bloom filters of kind ROWCOL.

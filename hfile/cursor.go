@@ -210,7 +210,7 @@ func (c *Cursor) down(level int, last bool) error {
 // floor reads the last data block whose key in the index is not after t. It returns false if there
 // is none.
 func (c *Cursor) floor(t *target) (bool, error) {
-	i := floorRoot(c.r.root, t)
+	i := c.r.floorRoot(t)
 	if i < 0 {
 		return false, nil
 	}
@@ -410,6 +410,23 @@ func (c *Cursor) SeekTo(k Key) (SeekCode, error) {
 	}
 	code, err := c.seek(&t)
 	return code, c.fail(err)
+}
+
+// SeekGE moves to the first entry at or after the given key. It returns false if all entries are
+// before the key; then the cursor is after the last entry. In view Hudi only k.Row is compared. With
+// FirstOnRow(row) it moves to the first entry of the row, if the row has entries. A cursor that only
+// goes forward stays where it is if its entry is not before the key.
+//
+// Errors: errors of reading a block.
+func (c *Cursor) SeekGE(k Key) (bool, error) {
+	if c.err != nil {
+		return false, c.err
+	}
+	t := c.target(k)
+	if c.once && (c.place == afterLast || c.place == onEntry && c.w.compare(&t) >= 0) {
+		return c.place == onEntry, nil
+	}
+	return c.ceil(&t), c.err
 }
 
 // seekForward decides a seek of a forward-only cursor to a key that is not after its entry; done is

@@ -39,13 +39,13 @@ func ExampleReader() {
 		fmt.Printf("%s %s=%s %v\n", c.Row, c.Qualifier, c.Value, c.Type)
 	}
 	c := r.NewCursor(hfile.CursorOptions{})
-	code, err := c.SeekTo(hfile.FirstOnRow([]byte("ben")))
+	found, err := c.SeekGE(hfile.FirstOnRow([]byte("ben")))
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(code, c.Next(), string(c.Cell().Value))
+	fmt.Println(found, string(c.Cell().Value))
 	// Output:
 	// anna city=Oslo Put
 	// anna zip=0150 Put
-	// 1 true Turku
+	// true Turku
 }

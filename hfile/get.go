@@ -35,8 +35,18 @@ func (r *Reader) GetColumn(row, family, qualifier []byte) ([]Cell, error) {
 func (r *Reader) collect(k Key, wanted func(Key) bool) (cells []Cell, err error) {
 	c := r.takeCursor()
 	defer r.releaseCursor(c)
-	for ok := c.ceil(k); ok && wanted(c.w.currentKey()); ok = c.Next() {
-		cells = append(cells, c.w.current().Clone())
+	var memory []byte // of cells, a few at a time
+	t := c.target(k)
+	for ok := c.ceil(&t); ok && wanted(c.w.currentKey()); ok = c.Next() {
+		cell := c.w.current()
+		if n := cell.bytes(); n > cap(memory)-len(memory) {
+			memory = make([]byte, 0, max(n, min(4*n, 1024)))
+		}
+		if cells == nil {
+			cells = make([]Cell, 0, 4)
+		}
+		memory = cell.moveTo(memory)
+		cells = append(cells, cell)
 	}
 	if c.err != nil {
 		return nil, c.err
@@ -79,11 +89,10 @@ func (r *Reader) view() View {
 	return ViewHBase
 }
 
-// ceil moves to the first entry at or after k. It returns false if all entries are before k, and
+// ceil moves to the first entry at or after t. It returns false if all entries are before t, and
 // after an error.
-func (c *Cursor) ceil(k Key) bool {
-	t := c.target(k)
-	ok, err := c.floor(&t)
+func (c *Cursor) ceil(t *target) bool {
+	ok, err := c.floor(t)
 	if err != nil {
 		c.fail(err)
 		return false
@@ -91,7 +100,7 @@ func (c *Cursor) ceil(k Key) bool {
 	if !ok {
 		return c.First()
 	}
-	n, _, err := c.ceilInBlock(&t)
+	n, _, err := c.ceilInBlock(t)
 	if c.fail(err) != nil {
 		return false
 	}
@@ -162,5 +171,6 @@ func (c *Cursor) start(from []byte) bool {
 	if from == nil {
 		return c.First()
 	}
-	return c.ceil(FirstOnRow(from))
+	t := c.target(FirstOnRow(from))
+	return c.ceil(&t)
 }

@@ -235,16 +235,22 @@ type target struct {
 // which has been checked.
 func (t *target) after(key []byte) bool {
 	if t.indexRows {
-		n := int(binary.BigEndian.Uint16(key))
-		return bytes.Compare(key[keyRowLen:keyRowLen+n], t.Row) > 0
+		return bytes.Compare(indexRow(key), t.Row) > 0
 	}
 	k, _ := parseIndexKey(key)
 	return t.Compare(k) < 0
 }
 
-// floorRoot returns the last entry whose key is not after t, or -1.
-func floorRoot(entries []indexEntry, t *target) int {
-	return sort.Search(len(entries), func(i int) bool { return t.after(entries[i].key) }) - 1
+// indexRow returns the row of a key of the index, which has been checked.
+func indexRow(key []byte) []byte { return key[keyRowLen : keyRowLen+int(binary.BigEndian.Uint16(key))] }
+
+// floorRoot returns the last entry of the root whose key is not after t, or -1.
+func (r *Reader) floorRoot(t *target) int {
+	if len(r.root) == 0 || t.after(r.root[0].key) {
+		return -1
+	}
+	i, _ := r.heads.Find(t.Row, func(i int) (bool, error) { return !t.after(r.root[i].key), nil })
+	return i
 }
 
 // floorBlock is floorRoot for a block of the index below the root.

@@ -287,6 +287,16 @@ func (o *oracle) randomKey(rng *rand.Rand) hfile.Key {
 	return k
 }
 
+// checkSeekGE checks where SeekGE moves to.
+func (o *oracle) checkSeekGE(t *testing.T, c *hfile.Cursor, k hfile.Key) {
+	t.Helper()
+	want := o.from(k)
+	ok, err := c.SeekGE(k)
+	if err != nil || ok != (want < len(o.cells)) || ok && !sameCell(c.Cell(), o.cells[want]) {
+		t.Fatalf("SeekGE(%v) = %t, %v, at %v; want cell %d", k, ok, err, c.Cell(), want)
+	}
+}
+
 func checkSeeks(t *testing.T, r *hfile.Reader, o *oracle, rng *rand.Rand) {
 	t.Helper()
 	reused := r.NewCursor(hfile.CursorOptions{View: o.view})
@@ -319,6 +329,7 @@ func checkSeeks(t *testing.T, r *hfile.Reader, o *oracle, rng *rand.Rand) {
 				t.Fatalf("%s cursor, SeekTo(%v): Next after the last cell", name, k)
 			}
 		}
+		o.checkSeekGE(t, reused, k)
 		before := o.from(k) - 1
 		ok := must.Get(reused.SeekBefore(k))(t)
 		must.Equal(t, ok, before >= 0, k, before)
@@ -333,6 +344,11 @@ func checkSeeks(t *testing.T, r *hfile.Reader, o *oracle, rng *rand.Rand) {
 
 	// Ascending keys on one cursor that only goes forward: the answers of new cursors.
 	slices.SortFunc(keys, o.compare)
+	ahead := r.NewCursor(hfile.CursorOptions{View: o.view, ForwardOnly: true})
+	for _, k := range keys {
+		o.checkSeekGE(t, ahead, k)
+	}
+	must.Do(t, ahead.Close())
 	c := r.NewCursor(hfile.CursorOptions{View: o.view, ForwardOnly: true})
 	for _, k := range keys {
 		wantCode, want := o.seekTo(k)

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyheads"
 )
 
 // DefaultMaxBlockBytes is the largest payload of a block, uncompressed, that a Reader accepts by
@@ -47,7 +48,8 @@ type Reader struct {
 	cacheID       uint64
 
 	root   []indexEntry
-	midKey []byte // position of the middle key, of midKeyLen bytes; nil if absent
+	heads  keyheads.Heads // of the rows of root's keys
+	midKey []byte         // position of the middle key, of midKeyLen bytes; nil if absent
 	meta   []indexEntry
 	byName []int // indexes of meta, in the order of names; nil if meta is in that order
 	info   []InfoEntry
@@ -167,6 +169,7 @@ func (r *Reader) parseRoot(payload []byte) error {
 		return err
 	}
 	r.root = entries
+	r.heads = keyheads.Make(len(entries), func(i int) []byte { return indexRow(entries[i].key) })
 	if len(rest) > 0 {
 		r.midKey = rest
 	}

@@ -5,6 +5,8 @@ import (
 	"sort"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/oribi-db/oribi/internal/keyheads"
 )
 
 // seekTable speeds up seeks in one data block: it contains every n-th of its cells. It is made at
@@ -15,6 +17,8 @@ type seekTable struct {
 
 // seekPoints are the cells of a seekTable.
 type seekPoints struct {
+	heads keyheads.Heads // of the rows of the cells
+
 	at []int32 // offsets of the cells; in blocks without differences
 
 	states []cellState // in blocks of differences
@@ -23,9 +27,10 @@ type seekPoints struct {
 }
 
 const (
-	seekInterval     = 16 // cells from one point to the next, in the plain form
+	seekInterval     = 4  // cells from one point to the next, in the plain form
 	seekIntervalDiff = 32 // the same for differences, at least
-	seekStateBytes   = int(unsafe.Sizeof(cellState{})) + 4
+	seekStateBytes   = int(unsafe.Sizeof(cellState{})) + 4 + seekHeadBytes
+	seekHeadBytes    = 8
 )
 
 func (t *seekTable) reset() { t.p.Store(nil) }
@@ -56,6 +61,8 @@ func (t *seekTable) points(w *walker) *seekPoints {
 	if w.bad != "" {
 		return nil
 	}
+	p.heads = keyheads.Make(p.len(), func(i int) []byte { return p.row(w, i) })
+	p.heads.Clone()
 	t.p.Store(p)
 	return p
 }
@@ -94,30 +101,38 @@ func (p *seekPoints) key(i int) []byte {
 	return p.keys[from:p.ends[i]]
 }
 
+// len returns the number of points.
+func (p *seekPoints) len() int { return len(p.at) + len(p.states) }
+
+// row returns the row of point i, valid until the next move of w, which it may move.
+func (p *seekPoints) row(w *walker, i int) []byte {
+	if w.differences() {
+		return p.key(i)[keyRowLen : keyRowLen+p.states[i].row]
+	}
+	at := int(p.at[i]) + cellFixedLen
+	return indexRow(w.b[at:])
+}
+
 // seek moves w to the last of the points that is before t, or before the first cell.
 func (p *seekPoints) seek(w *walker, t *target) {
-	if w.differences() {
-		i := sort.Search(len(p.states), func(i int) bool { return p.compare(i, t) >= 0 }) - 1
-		if i < 0 {
-			w.rewind()
-			return
-		}
-		w.restore(&p.states[i], p.key(i))
-		return
-	}
-	i := sort.Search(len(p.at), func(i int) bool {
-		w.moveTo(int(p.at[i]))
-		return w.compare(t) >= 0
-	}) - 1
-	if i < 0 {
+	if p.len() == 0 || p.compare(w, 0, t) >= 0 {
 		w.rewind()
 		return
 	}
-	w.moveTo(int(p.at[i]))
+	i, _ := p.heads.Find(t.Row, func(i int) (bool, error) { return p.compare(w, i, t) < 0, nil })
+	if w.differences() {
+		w.restore(&p.states[i], p.key(i))
+	} else {
+		w.moveTo(int(p.at[i]))
+	}
 }
 
-// compare returns -1, 0, or 1 as state i is before, at, or after t.
-func (p *seekPoints) compare(i int, t *target) int {
+// compare returns -1, 0, or 1 as point i is before, at, or after t. It moves w in the plain form.
+func (p *seekPoints) compare(w *walker, i int, t *target) int {
+	if !w.differences() {
+		w.moveTo(int(p.at[i]))
+		return w.compare(t)
+	}
 	s, key := &p.states[i], p.key(i)
 	row := key[keyRowLen : keyRowLen+s.row]
 	if c := bytes.Compare(row, t.Row); c != 0 || t.cellRows {

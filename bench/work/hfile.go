@@ -77,6 +77,7 @@ func hfileGet(c HFileCase, more []harness.Peer) harness.Workload {
 		Unit: "µs", MemoryLimit: peakLimit, Inputs: c.write,
 		Peers: append([]harness.Peer{
 			{Name: "oribi", Ours: true, Measure: c.getOurs},
+			{Name: "oribi-cursor", Ours: true, Measure: c.seekOurs},
 			{Name: "pebble-sstable", Prepare: c.writeSSTable, Measure: getSSTable},
 		}, more...),
 		Floors: []harness.Floor{{Peer: "oribi", Against: "hbase", Ratio: 0.5}},
@@ -255,7 +256,41 @@ func (c HFileCase) scanOurs(env *harness.Env) (m harness.Measurement, err error)
 	})
 }
 
-func (c HFileCase) getOurs(env *harness.Env) (m harness.Measurement, err error) {
+// getOurs reads rows with Get, which copies the cells.
+func (c HFileCase) getOurs(env *harness.Env) (harness.Measurement, error) {
+	return c.cached(env, func(r *hfile.Reader) (harness.Measurement, error) {
+		return measureCells(env, func(row []byte, s *cellSum) error {
+			cells, err := r.Get(row)
+			for i := range cells {
+				s.add(cells[i].Row, cells[i].Qualifier, cells[i].Timestamp, cells[i].Value)
+			}
+			return err
+		})
+	})
+}
+
+// seekOurs reads rows with one cursor, as the other peers do.
+func (c HFileCase) seekOurs(env *harness.Env) (harness.Measurement, error) {
+	return c.cached(env, func(r *hfile.Reader) (harness.Measurement, error) {
+		cursor := r.NewCursor(hfile.CursorOptions{})
+		defer cursor.Close()
+		return measureCells(env, func(row []byte, s *cellSum) error {
+			ok, err := cursor.SeekGE(hfile.FirstOnRow(row))
+			for ; ok; ok = cursor.Next() {
+				cell := cursor.Cell()
+				if string(cell.Row) != string(row) {
+					break
+				}
+				s.add(cell.Row, cell.Qualifier, cell.Timestamp, cell.Value)
+			}
+			return errors.Join(err, cursor.Err())
+		})
+	})
+}
+
+// cached calls measure with a reader that has all blocks in its cache after the first reads.
+func (c HFileCase) cached(env *harness.Env,
+	measure func(r *hfile.Reader) (harness.Measurement, error)) (m harness.Measurement, err error) {
 	f, err := block.OpenFile(c.File(env))
 	if err != nil {
 		return m, err
@@ -265,13 +300,7 @@ func (c HFileCase) getOurs(env *harness.Env) (m harness.Measurement, err error) 
 	if err != nil {
 		return m, err
 	}
-	return measureCells(env, func(row []byte, s *cellSum) error {
-		cells, err := r.Get(row)
-		for i := range cells {
-			s.add(cells[i].Row, cells[i].Qualifier, cells[i].Timestamp, cells[i].Value)
-		}
-		return err
-	})
+	return measure(r)
 }
 
 // The key in Pebble's table consists of the cell's row, qualifier and timestamp, in HBase's order:

@@ -74,6 +74,7 @@ var floors = map[string]int{
 	"internal/encoding":     3,
 	"change":                3,
 	"internal/celltext":     3,
+	"internal/keyheads":     3,
 	"internal/expiry":       3,
 	"storeinfo":             3,
 	"internal/lineitemtest": 3,

@@ -1,4 +1,5 @@
-package cfile
+// Package keyheads searches ascending keys by eight bytes of each.
+package keyheads
 
 import (
 	"bytes"
@@ -7,18 +8,18 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// keyHeads has eight bytes of each of some ascending keys as a number, so that a search compares
+// Heads has eight bytes of each of some ascending keys as a number, so that a search compares
 // whole keys only if heads are equal. They are the bytes after the common prefix of all keys except
-// the first one, which the writer cuts to one byte. Immutable.
-type keyHeads struct {
+// the first one, which writers of indexes cut. If the keys do not ascend, a search returns any of them. Immutable.
+type Heads struct {
 	heads  []uint64 // of keys 1 and up, without common; heads[0] is not used
 	common []byte   // common prefix of keys 1 and up
 	step   float64  // keys for each unit of a head between the first and the last one, on average
 }
 
-// makeHeads returns the heads of n keys. The result aliases key 1.
-func makeHeads(n int, key func(i int) []byte) keyHeads {
-	h := keyHeads{heads: make([]uint64, n)}
+// Make returns the heads of n keys. The result aliases key 1.
+func Make(n int, key func(i int) []byte) Heads {
+	h := Heads{heads: make([]uint64, n)}
 	if n < 2 {
 		return h
 	}
@@ -40,10 +41,19 @@ func makeHeads(n int, key func(i int) []byte) keyHeads {
 	return h
 }
 
+// Of returns the heads of keys of which only keyenc.Head is known. It owns the slice.
+func Of(heads []uint64) Heads { return Heads{heads: heads} }
+
+// Clone makes h refer to no key.
+func (h *Heads) Clone() { h.common = bytes.Clone(h.common) }
+
+// Bytes returns the memory of h, with the common prefix.
+func (h *Heads) Bytes() int64 { return int64(8*cap(h.heads) + cap(h.common)) }
+
 // near returns a range [lo, hi) that has the last head below head, or key 0 if no head is below it: a few
 // keys around the key that it is if keys are evenly distributed. A search of all heads would miss the
 // CPU's caches at each of its first steps, one after another.
-func (h *keyHeads) near(head uint64) (lo, hi int) {
+func (h *Heads) near(head uint64) (lo, hi int) {
 	n := len(h.heads)
 	if n < 64 || h.step == 0 {
 		return 0, n
@@ -60,9 +70,9 @@ func (h *keyHeads) near(head uint64) (lo, hi int) {
 	}
 }
 
-// find returns the number of the last key at or before probe, which is not before key 0.
-// atOrBefore reports whether key i is at or before probe; find returns its error.
-func (h *keyHeads) find(probe []byte, atOrBefore func(i int) (bool, error)) (int, error) {
+// Find returns the number of the last key at or before probe, which is not before key 0.
+// atOrBefore reports whether key i, whose head is that of the probe, is at or before probe; Find returns its error.
+func (h *Heads) Find(probe []byte, atOrBefore func(i int) (bool, error)) (int, error) {
 	lo, hi := 0, len(h.heads) // key lo ≤ probe < key hi
 	n := len(h.common)
 	switch bytes.Compare(probe[:min(n, len(probe))], h.common) {
