@@ -11,13 +11,14 @@ import (
 // nil bound is open. No writer may change them concurrently.
 func (m *MemRowSet) LiveIn(lower, upper []byte) (n int64) {
 	w := m.newWalker(mvcc.Everything, lower, upper, false)
-	all := m.ghosts.Load() == 0 // no row is looked at
+	all := m.ghosts.Load() == 0
 	if !all {
 		w.look.learn(m)
 	}
 	for rows := w.next(leafItems); len(rows) > 0; rows = w.next(leafItems) {
-		if all {
+		if all || w.leaf.death.load() == unchanged { // no row is looked at
 			n += int64(len(rows))
+			w.looked(nil, false)
 			continue
 		}
 		for _, row := range rows {
@@ -30,48 +31,83 @@ func (m *MemRowSet) LiveIn(lower, upper []byte) (n int64) {
 	return n
 }
 
+// rangeDelete is a delete of a range.
+type rangeDelete struct {
+	m           *MemRowSet
+	ts          mvcc.Timestamp
+	shared      arena.Ref // the link of the rows without other changes
+	first, last arena.Ref // the rows that it deletes
+	n           int64
+}
+
 // DeleteRange deletes the rows that LiveIn counts, at ts by the log record lsn, and returns their
-// number. Rows that have not been changed before share one link. It passes over gaps, and sets those of
-// the leaves that it leaves without a live row.
-func (m *MemRowSet) DeleteRange(lower, upper []byte, ts mvcc.Timestamp, lsn lsn.LSN) (n int64) {
+// number. Rows that have not been changed before share one link; see death. It passes over gaps, and sets
+// those of the leaves that it leaves without a live row.
+func (m *MemRowSet) DeleteRange(lower, upper []byte, ts mvcc.Timestamp, lsn lsn.LSN) int64 {
 	w := m.newWalker(mvcc.Everything, lower, upper, false)
 	w.look.learn(m)
-	var first, last, shared arena.Ref
+	d := rangeDelete{m: m, ts: ts}
 	for rows := w.next(leafItems); len(rows) > 0; rows = w.next(leafItems) {
-		// An atomic store waits for the memory of its row, and later loads wait for the store. So all
-		// rows of a leaf are loaded first: the CPU then waits for them together.
-		var newest [leafItems]arena.Ref
-		for i, row := range rows {
-			newest[i] = m.newest(row)
+		if l := w.leaf; len(rows) == l.n && l.death.load() == unchanged {
+			l.death.become(unchanged, death(d.link()))
+			d.deleted(rows[0], rows[len(rows)-1], len(rows))
+			w.look.newest = ts
+			continue
 		}
-		for i, row := range rows {
-			switch at := newest[i]; {
-			case at != 0 && m.link(at).kind() == change.Delete:
-				w.look.newest = max(w.look.newest, m.link(at).ts())
-				continue
-			case at != 0:
-				m.addLink(row, at, ts, change.Delete, nil, nil)
-			case shared == 0:
-				m.addLink(row, 0, ts, change.Delete, nil, nil)
-				shared = m.newest(row)
-			default:
-				m.newestWord(row).Store(uint64(shared))
-			}
-			w.look.newest = max(w.look.newest, ts)
-			if last = row; n == 0 {
-				first = row
-			}
-			n++
-		}
+		w.leaf.death.become(unchanged, changed)
+		w.look.newest = max(w.look.newest, d.delete(rows))
 	}
-	if n == 0 {
+	if d.n == 0 {
 		return 0
 	}
-	m.live.Add(-n)
-	m.ghosts.Add(n)
+	m.live.Add(-d.n)
+	m.ghosts.Add(d.n)
 	m.count(ts, lsn)
 	if log := m.changeLog.Load(); log != nil {
-		log.Add(logEntry{row: first, last: last, link: m.newest(first), lsn: lsn})
+		log.Add(logEntry{row: d.first, last: d.last, link: d.link(), lsn: lsn})
 	}
-	return n
+	return d.n
+}
+
+// link returns the shared link.
+func (d *rangeDelete) link() arena.Ref {
+	if d.shared == 0 {
+		d.shared = d.m.newLink(0, d.ts, change.Delete, nil, nil)
+	}
+	return d.shared
+}
+
+// deleted counts n rows, in order.
+func (d *rangeDelete) deleted(first, last arena.Ref, n int) {
+	if d.n == 0 {
+		d.first = first
+	}
+	d.last = last
+	d.n += int64(n)
+}
+
+// delete deletes those of some rows that are live, and returns the newest timestamp at which one of them
+// was deleted.
+func (d *rangeDelete) delete(rows []arena.Ref) (ts mvcc.Timestamp) {
+	// An atomic store waits for the memory of its row, and later loads wait for the store. So all
+	// rows are loaded first: the CPU then waits for them together.
+	m := d.m
+	var newest [leafItems]arena.Ref
+	for i, row := range rows {
+		newest[i] = m.newest(row)
+	}
+	for i, row := range rows {
+		switch at := newest[i]; {
+		case at == 0:
+			m.newestWord(row).Store(uint64(d.link()))
+		case m.link(at).kind() == change.Delete:
+			ts = max(ts, m.link(at).ts())
+			continue
+		default:
+			m.addLink(row, at, d.ts, change.Delete, nil, nil)
+		}
+		ts = d.ts
+		d.deleted(row, row, 1)
+	}
+	return ts
 }

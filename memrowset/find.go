@@ -5,17 +5,18 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// find returns the header of the key's row, or 0 if the key was never inserted.
+// find returns the header of the key's row, or 0 if the key was never inserted. toChange says that the
+// caller will change the row.
 //
 // If there is a filter, most keys that are not in the set need neither the lock nor the tree. A key
 // is in the filter before its insert returns. A reader that must see a row comes later, since it
 // holds the row's lock or has a snapshot from after the row's publication.
-func (m *MemRowSet) find(key []byte) arena.Ref {
+func (m *MemRowSet) find(key []byte, toChange bool) arena.Ref {
 	filtered := m.filter.exists()
 	if m.rows.Load() == 0 || keyenc.Head(key) < m.least.Load() || filtered && !m.filter.mayContain(hashKey(key)) {
 		return 0
 	}
-	ref := m.walkTo(key)
+	ref := m.walkTo(key, toChange)
 	if ref == 0 && !filtered {
 		m.filter.missed.Add(1)
 	}
@@ -23,10 +24,10 @@ func (m *MemRowSet) find(key []byte) arena.Ref {
 }
 
 // walkTo is find in the tree.
-func (m *MemRowSet) walkTo(key []byte) arena.Ref {
+func (m *MemRowSet) walkTo(key []byte, toChange bool) arena.Ref {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.tree.get(newProbe(key))
+	return m.tree.get(newProbe(key), toChange)
 }
 
 // EndsBefore reports whether all keys, including the keys of ghosts, precede key.

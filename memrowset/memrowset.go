@@ -124,7 +124,7 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, row []byt
 	m.checkOpen()
 	if m.ghosts.Load() > 0 {
 		// A ghost of this key was counted before the row's lock was released after its delete.
-		if ref := m.find(key); ref != 0 {
+		if ref := m.find(key, true); ref != 0 {
 			m.reinsert(ref, key, ts, row)
 			m.count(ts, lsn)
 			return
@@ -228,7 +228,7 @@ func (m *MemRowSet) reinsert(ref arena.Ref, key []byte, ts mvcc.Timestamp, row [
 // copies list. The image of a replacement must have the key cells of the row. If the key is absent
 // or a ghost, it returns false and does nothing.
 func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) bool {
-	ref := m.find(key)
+	ref := m.find(key, true)
 	if ref == 0 {
 		return false
 	}
@@ -274,7 +274,7 @@ func (m *MemRowSet) count(ts mvcc.Timestamp, lsn lsn.LSN) {
 
 // Live reports whether the newest state of the key is a row.
 func (m *MemRowSet) Live(key []byte) bool {
-	ref := m.find(key)
+	ref := m.find(key, false)
 	if ref == 0 {
 		return false
 	}
@@ -292,7 +292,7 @@ func (m *MemRowSet) NewestRow(key []byte) (row []byte, live bool) {
 // false and row is nil. If changes must be applied, the image is built in dst, whose content is
 // overwritten; otherwise it is the set's memory, which is read-only.
 func (m *MemRowSet) Get(key []byte, snap mvcc.Snapshot, dst []byte) (row []byte, live bool) {
-	ref := m.find(key)
+	ref := m.find(key, false)
 	if ref == 0 {
 		return nil, false
 	}
@@ -302,7 +302,7 @@ func (m *MemRowSet) Get(key []byte, snap mvcc.Snapshot, dst []byte) (row []byte,
 
 // Has reports whether there is a row with the key in snap.
 func (m *MemRowSet) Has(key []byte, snap mvcc.Snapshot) bool {
-	ref := m.find(key)
+	ref := m.find(key, false)
 	if ref == 0 || !snap.Sees(m.header(ref).ts()) {
 		return false
 	}

@@ -195,7 +195,7 @@ func TestManyVersionsStayReadable(t *testing.T) {
 	for i := 0; i <= versions; i++ {
 		must.Equal(t, at(m, "hot", mvcc.Snapshot(i+2)), fmt.Sprintf("%d/s%d", i, i/7*7), "version", i)
 	}
-	ref := m.find(key)
+	ref := m.find(key, false)
 	steps := 0
 	for l := m.newest(ref); l != 0 && m.link(l).image() == nil; l = m.link(l).older() {
 		steps++

@@ -163,6 +163,11 @@ func (m *MemRowSet) addLink(ref, older arena.Ref, ts mvcc.Timestamp, kind change
 	if invariant.Enabled && (m.header(ref).ts() > ts || older != 0 && m.link(older).ts() > ts) {
 		panic(fmt.Sprintf("memrowset: %s of key %x at %d, after a later change", kind, m.header(ref).key(), uint64(ts)))
 	}
+	m.newestWord(ref).Store(uint64(m.newLink(older, ts, kind, list, image)))
+}
+
+// newLink returns a new link, which is not linked in yet.
+func (m *MemRowSet) newLink(older arena.Ref, ts mvcc.Timestamp, kind change.Kind, list change.List, image []byte) arena.Ref {
 	number, size := 1, linkLen+len(list)+len(image)
 	if older != 0 {
 		number = (m.link(older).number() + 1) % skipInterval
@@ -189,7 +194,7 @@ func (m *MemRowSet) addLink(ref, older arena.Ref, ts mvcc.Timestamp, kind change
 		}
 		arena.SkipsAfter(before, m.skips).Put(b[size-arena.SkipsLen:])
 	}
-	m.newestWord(ref).Store(uint64(at))
+	return at
 }
 
 // sinceImage returns the number of updates from the last full image up to the given link.

@@ -17,7 +17,7 @@ func TestSkipsFindEveryVersion(t *testing.T) {
 	for i := range versions {
 		m.Mutate(key, mvcc.Timestamp(20+i/3), 2, change.AppendReplace(nil, image(m, "key", 1+i, "")))
 	}
-	ref := m.find(key)
+	ref := m.find(key, false)
 	for ts := mvcc.Timestamp(9); ts < 20+versions/3+1; ts += 7 {
 		snap := mvcc.AsOf(ts)
 		want := m.newest(ref) // by a walk over all links

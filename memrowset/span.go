@@ -60,7 +60,7 @@ func (m *MemRowSet) EachChange(from, to mvcc.Snapshot, visit func(key []byte, ts
 // return the row: it was not inserted below snap, or was inserted and deleted for good within one
 // batch.
 func (m *MemRowSet) History(key []byte, snap mvcc.Snapshot) (image []byte, undo, redo []change.Delta) {
-	ref := m.find(key)
+	ref := m.find(key, false)
 	if ref == 0 {
 		return nil, nil, nil
 	}

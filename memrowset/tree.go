@@ -59,7 +59,7 @@ func (m *MemRowSet) before(it item, p probe) bool {
 }
 
 // The numbers of items of a full leaf, and of children of a full inner node. Both nodes take 1 KiB, the
-// header of the allocator included.
+// header of the allocator included, which a leaf does not have since it has no pointers.
 const (
 	leafItems     = 62
 	innerChildren = 31
@@ -70,6 +70,7 @@ const (
 type leaf struct {
 	generation uint64
 	gap        gap
+	death      death
 	n          int
 	prefixes   [leafItems]uint64
 	refs       [leafItems]arena.Ref
@@ -109,16 +110,25 @@ func (t *tree) max() (it item, ok bool) {
 	return t.last.item(t.last.n - 1), true
 }
 
-// get returns the row with the key of p, or 0.
-func (t *tree) get(p probe) arena.Ref {
+// get returns the row with the key of p, or 0. toChange says that the caller will change the row.
+func (t *tree) get(p probe, toChange bool) arena.Ref {
 	c := t.root
 	for c.inner != nil {
 		c = c.inner.children[c.inner.search(t.set, p)]
 	}
-	if i, equal := c.leaf.search(t.set, p); equal {
-		return c.leaf.refs[i]
+	l := c.leaf
+	i, equal := l.search(t.set, p)
+	if !equal {
+		return 0
 	}
-	return 0
+	ref := l.refs[i]
+	switch d := l.death.load(); {
+	case d.pending():
+		t.set.linkDeath(ref, d)
+	case d == unchanged && toChange:
+		l.death.become(unchanged, changed)
+	}
+	return ref
 }
 
 // each calls visit with the rows below c, in order.
@@ -177,10 +187,11 @@ func (t *tree) insert(ref arena.Ref, p probe) bool {
 }
 
 // ownLeaf returns the leaf at, which is replaced by a copy if a snapshot may have it. A copy has no
-// gap.
+// gap, and no pending death.
 func (t *tree) ownLeaf(at *child) *leaf {
 	if l := at.leaf; l.generation != t.generation {
-		at.leaf = &leaf{generation: t.generation, n: l.n, prefixes: l.prefixes, refs: l.refs}
+		t.set.linkDeaths(l)
+		at.leaf = &leaf{generation: t.generation, death: l.death.load(), n: l.n, prefixes: l.prefixes, refs: l.refs}
 	}
 	return at.leaf
 }
@@ -226,6 +237,9 @@ func (l *leaf) put(i int, it item, last bool) (right *leaf) {
 	}
 	from := divide(i, leafItems, last)
 	right = &leaf{generation: l.generation, n: leafItems - from}
+	if right.n > 0 {
+		right.death = l.death.load()
+	}
 	copy(right.prefixes[:], l.prefixes[from:])
 	copy(right.refs[:], l.refs[from:])
 	l.n = from

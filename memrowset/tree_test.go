@@ -63,7 +63,7 @@ func checkTree(t *testing.T, r *rand.Rand, m *MemRowSet, tr *tree, keys [][]byte
 		}
 		from, found := slices.BinarySearchFunc(keys, lower, bytes.Compare)
 		to, _ := slices.BinarySearchFunc(keys, upper, bytes.Compare)
-		if ref := tr.get(newProbe(lower)); ref != 0 != found || found && !bytes.Equal(m.header(ref).key(), lower) {
+		if ref := tr.get(newProbe(lower), false); ref != 0 != found || found && !bytes.Equal(m.header(ref).key(), lower) {
 			t.Fatalf("get %x: %d, want %t", lower, ref, found)
 		}
 		same(collect(lower, upper, false), keys[from:to])

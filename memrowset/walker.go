@@ -66,6 +66,7 @@ func (w *walker) next(limit int) []arena.Ref {
 		}
 		w.at = end
 	}
+	w.m.linkDeaths(l)
 	return l.refs[from:end]
 }
 
