@@ -100,8 +100,8 @@ func commits(env *harness.Env, writers, n int, commit func(writer, key int) erro
 	return m, err
 }
 
-// syncCount returns the number of commits in a round.
-func syncCount(env *harness.Env) int { return env.Scale.Gets / 50 }
+// syncCount returns the number of commits in a round, which takes about half a second.
+func syncCount(env *harness.Env, writers int) int { return env.Scale.Gets / 50 * max(1, writers/4) }
 
 func commitSchema() (*schema.Schema, error) {
 	return schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)
@@ -133,7 +133,7 @@ func syncOribi(env *harness.Env, writers int) (m harness.Measurement, err error)
 		batches[i] = store.NewBatch()
 	}
 	value := make([]byte, commitValue)
-	m, err = commits(env, writers, syncCount(env), func(w, k int) error {
+	m, err = commits(env, writers, syncCount(env, writers), func(w, k int) error {
 		batches[w].Insert(t, oribi.Row{"k": k, "v": value})
 		_, err := batches[w].Commit(context.Background())
 		return err
@@ -147,7 +147,7 @@ func syncPebble(env *harness.Env, writers int) (m harness.Measurement, err error
 		return m, err
 	}
 	value := make([]byte, commitValue)
-	m, err = commits(env, writers, syncCount(env), func(_, k int) error {
+	m, err = commits(env, writers, syncCount(env, writers), func(_, k int) error {
 		return db.Set(binary.BigEndian.AppendUint64(nil, uint64(k)), value, pebble.Sync)
 	})
 	return m, closeAll(err, db)

@@ -32,7 +32,7 @@ func syncPeer(d peer.Driver, writers int) harness.Peer {
 				return m, err
 			}
 			value := make([]byte, commitValue)
-			m, err = commits(env, writers, syncCount(env), func(_, k int) error {
+			m, err = commits(env, writers, syncCount(env, writers), func(_, k int) error {
 				return r.Put([][]byte{binary.BigEndian.AppendUint64(nil, uint64(k))}, [][]byte{value})
 			})
 			return m, closeAll(err, r)

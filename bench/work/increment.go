@@ -67,7 +67,7 @@ func incrementOribi(
 			_, err = b.Add(ctx, counterKey, 0)
 		}
 		if err == nil {
-			m, err = commits(env, incrementWriters, syncCount(env), func(int, int) error { return increment(ctx, db, b) })
+			m, err = commits(env, incrementWriters, syncCount(env, 1), func(int, int) error { return increment(ctx, db, b) })
 		}
 		if err == nil {
 			var n int64
@@ -84,7 +84,7 @@ func incrementBadger(env *harness.Env) (m harness.Measurement, err error) {
 		return m, err
 	}
 	counter := db.GetMergeOperator(counterKey, addCounter, 200*time.Millisecond)
-	m, err = commits(env, incrementWriters, syncCount(env), func(int, int) error { return counter.Add(oneMore) })
+	m, err = commits(env, incrementWriters, syncCount(env, 1), func(int, int) error { return counter.Add(oneMore) })
 	if err == nil {
 		var value []byte
 		if value, err = counter.Get(); err == nil {
