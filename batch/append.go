@@ -64,3 +64,23 @@ func (v *Vector) AppendCell(cell []byte) {
 	v.grow(1)
 	v.SetCell(v.Len-1, cell)
 }
+
+// Truncate removes the cells from the n-th on. Byte strings keep the form they have.
+func (v *Vector) Truncate(n int) {
+	if n >= v.Len {
+		return
+	}
+	v.Len = n
+	switch {
+	case v.Dict != nil:
+		v.Codes = v.Codes[:n]
+	case v.Type.Variable():
+		v.Bytes = v.Bytes[:n]
+	default:
+		v.Data = v.Data[:n*v.Type.Width()]
+	}
+	if v.Present != nil {
+		v.Present = v.Present[:(n+63)/64]
+		v.Present.ClearRange(n, 64*len(v.Present))
+	}
+}

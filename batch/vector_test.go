@@ -172,6 +172,45 @@ func TestVectorMatchesModel(t *testing.T) {
 
 // A vector takes the dictionary of the first cells that are appended to it, and has no dictionary
 // after cells with another one.
+// A truncated vector has its first cells, and cells appended to it are as to a new one.
+func TestTruncate(t *testing.T) {
+	r := seedtest.Rand(t)
+	for _, typ := range []schema.Type{schema.Int8, schema.Int64, schema.String} {
+		for range 200 {
+			v, want := &Vector{Type: typ}, [][]byte(nil)
+			v.Reset(0)
+			for range 4 {
+				for range r.IntN(150) {
+					var cell []byte
+					if r.IntN(8) > 0 {
+						cell = make([]byte, max(typ.Width(), 1))
+						cell[0] = byte(r.IntN(256))
+					}
+					v.AppendCell(cell)
+					want = append(want, cell)
+				}
+				n := r.IntN(len(want) + 2)
+				v.Truncate(n)
+				want = want[:min(n, len(want))]
+				must.Do(t, v.Validate())
+				must.Equal(t, v.Len, len(want))
+				for i := range want {
+					must.Equal(t, v.Cell(i), want[i], typ, "cell", i)
+				}
+				for i := v.Len; i < 64*len(v.Present); i++ {
+					must.Equal(t, v.Present.Get(i), false, "bit", i, "after", v.Len)
+				}
+			}
+		}
+	}
+	coded := &Vector{Type: schema.String}
+	coded.UseCodes(&Dictionary{Words: [][]byte{[]byte("a"), []byte("b")}}, 3)
+	coded.Codes[2] = 1
+	coded.Truncate(2)
+	must.Do(t, coded.Validate())
+	must.Equal(t, string(coded.Cell(1)), "a")
+}
+
 func TestAppendCodedKeepsTheDictionary(t *testing.T) {
 	a := &Vector{Type: schema.String, Len: 2, Dict: &Dictionary{Words: [][]byte{{'a'}, {'b'}}}, Codes: []uint32{1, 0}}
 	b := &Vector{Type: schema.String, Len: 1, Dict: &Dictionary{Words: [][]byte{{'c'}}}, Codes: []uint32{0}}

@@ -2,6 +2,7 @@ package cell
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -40,8 +41,8 @@ func TestFieldDatesMatchPackageTime(t *testing.T) {
 // The fast path for numbers accepts the same numbers as the parser of JSON.
 func TestFieldNumbersMatchJSON(t *testing.T) {
 	r := seedtest.Rand(t)
-	types := []string{"int8", "int16", "int32", "int64", "timestamp", "float", "double", "decimal(5,2)",
-		"decimal(15,2)", "decimal(18,18)", "decimal(38,6)"}
+	types := []string{"int8", "int16", "int32", "int64", "uint8", "uint32", "uint64", "timestamp", "float", "double",
+		"decimal(5,2)", "decimal(15,2)", "decimal(18,18)", "decimal(38,6)"}
 	const letters = "0123456789012345678900..-+eE x"
 	for range 50_000 {
 		var b strings.Builder
@@ -58,6 +59,39 @@ func TestFieldNumbersMatchJSON(t *testing.T) {
 		if (err == nil) != (wantErr == nil) || err == nil && !bytes.Equal(got, want) {
 			t.Fatalf("%s %q: %x, %v, want %x, %v", c.TypeName(), text, got, err, want, wantErr)
 		}
+		if parse := celltext.PlainParser(c); parse != nil {
+			if v, ok := parse([]byte(text)); ok && (wantErr != nil || !bytes.Equal(little(v)[:len(want)], want)) {
+				t.Fatalf("%s %q: parsed to %x, want %x, %v", c.TypeName(), text, v, want, wantErr)
+			}
+		}
+	}
+}
+
+func little(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
+
+// Plain parsers accept the usual forms, and no others than FromField.
+func TestPlainParsers(t *testing.T) {
+	for _, c := range []struct {
+		typeName, text string
+		want           bool
+	}{
+		{"int8", "-128", true}, {"int8", "128", false}, {"uint8", "255", true}, {"uint8", "256", false},
+		{"uint8", "-1", false}, {"int16", "-32768", true}, {"uint16", "65536", false}, {"int32", "2147483647", true},
+		{"uint32", "4294967295", true}, {"uint32", "4294967296", false}, {"uint64", "123456789012345678", true},
+		{"int64", "-123456789012345678", true}, {"int64", "007", false}, {"date", "2024-02-29", true},
+		{"date", "2023-02-29", false}, {"timestamp", "2026-01-01 10:00:00.5Z", true}, {"timestamp", "-5", true},
+		{"decimal(5,2)", "-999.99", true}, {"decimal(5,2)", "1000", false}, {"double", "9007199254740993", false},
+		{"double", "9007199254740992", true}, {"double", "-0.1", true}, {"double", "1e3", false},
+	} {
+		col := column(t, c.typeName)
+		v, ok := celltext.PlainParser(col)([]byte(c.text))
+		want, err := FromField(nil, col, []byte(c.text))
+		if ok != c.want || ok && (err != nil || !bytes.Equal(little(v)[:len(want)], want)) {
+			t.Errorf("%s %s: %x, %t, want %t and %x, %v", c.typeName, c.text, v, ok, c.want, want, err)
+		}
+	}
+	if celltext.PlainParser(column(t, "string")) != nil || celltext.PlainParser(column(t, "decimal(38,6)")) != nil {
+		t.Error("a parser of strings or wide decimals")
 	}
 }
 

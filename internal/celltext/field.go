@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/batch"
@@ -37,6 +38,9 @@ func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 		}
 		return FromDate(dst, string(text))
 	case t == schema.Float || t == schema.Double:
+		if bits, ok := plainDouble(text); ok && t == schema.Double {
+			return appendLittle(dst, uint64(bits), 8), nil
+		}
 		if jsonNumber(text) {
 			return FromFloat(dst, t, string(text))
 		}
@@ -48,6 +52,44 @@ func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 		return FromDecimal(dst, c, string(text))
 	}
 	return integerFromField(dst, c, text)
+}
+
+// PlainParser returns a parser of the usual form of the fields of column c. It returns the number
+// whose low bytes, little-endian, are the cell; ok is false for other text, which FromField may
+// accept. It is nil for types of variable width, and others that have no such form.
+func PlainParser(c *schema.Column) func(text []byte) (v int64, ok bool) {
+	switch t := c.Type; {
+	case t == schema.Int64:
+		return plainInteger
+	case t == schema.Timestamp:
+		return func(text []byte) (int64, bool) {
+			if len(text) > len("2006-01-02") && text[4] == '-' {
+				return plainTime(text)
+			}
+			return plainInteger(text)
+		}
+	case t.Integer() && t != schema.Int128:
+		low, high := int64(0), int64(math.MaxInt64)
+		if width := intBits(t); width < 0 {
+			low, high = -1<<(-width-1), 1<<(-width-1)-1
+		} else if width < 64 {
+			high = 1<<width - 1
+		}
+		return func(text []byte) (int64, bool) {
+			v, ok := plainInteger(text)
+			return v, ok && low <= v && v <= high
+		}
+	case t == schema.Date:
+		return func(text []byte) (int64, bool) {
+			days, ok := plainDate(text)
+			return int64(days), ok
+		}
+	case t.Decimal() && t.Width() <= 8:
+		return func(text []byte) (int64, bool) { return plainDecimal(text, c) }
+	case t == schema.Double:
+		return plainDouble
+	}
+	return nil
 }
 
 func boolFromField(dst, text []byte) ([]byte, error) {
@@ -213,6 +255,40 @@ func plainDecimal(text []byte, c *schema.Column) (v int64, ok bool) {
 		v = -v
 	}
 	return v, true
+}
+
+// plainDouble parses numbers of few digits without exponent, as the bits of the nearest double. Up
+// to 2^53 digits and power of ten are exact doubles, and their quotient is rounded once.
+func plainDouble(text []byte) (bits int64, ok bool) {
+	digits := text
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 || len(digits) > 16 || digits[0] == '0' && len(digits) > 1 && digits[1] != '.' {
+		return 0, false
+	}
+	v, point := int64(0), len(digits)
+	for i, d := range digits {
+		if d == '.' && point == len(digits) {
+			point = i
+			continue
+		}
+		if d -= '0'; d > 9 {
+			return 0, false
+		}
+		v = 10*v + int64(d)
+	}
+	if point == 0 || point == len(digits)-1 || v > 1<<53 {
+		return 0, false
+	}
+	f := float64(v)
+	if point < len(digits) {
+		f /= float64(powers[len(digits)-1-point])
+	}
+	if len(digits) < len(text) {
+		f = -f
+	}
+	return int64(math.Float64bits(f)), true
 }
 
 // plainDate parses a date of the years 1 to 9999 as days since 1970.

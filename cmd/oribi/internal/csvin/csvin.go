@@ -57,6 +57,7 @@ type Reader struct {
 	lines      int    // line ends in it
 	spans      []span // fields of a record with quotes
 	unquoted   []byte // memory of fields with doubled quotes
+	block      Block
 	begun      bool
 	cr         bool // lines may end in CR alone
 }

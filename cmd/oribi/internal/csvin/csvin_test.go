@@ -226,6 +226,7 @@ func FuzzReader(f *testing.F) {
 		// lines.
 		whole := readAll(newReader(strings.NewReader(text), ',', 4<<10))
 		must.Equal(t, readAll(newReader(iotest.HalfReader(strings.NewReader(text)), ',', 8)), whole, text)
+		must.Get(agreeInBlocks(text, rand.New(rand.NewPCG(1, 2))))(t)
 	})
 }
 

@@ -91,7 +91,7 @@ func (s *batchSource) appendRows(dst *rows, most int) bool {
 		dst.bytes += size
 		dst.largest = max(dst.largest, size)
 		if s.upsert {
-			dst.set = append(dst.set, s.given...)
+			dst.addSet(s.given)
 		}
 	}
 	s.count += n

@@ -17,7 +17,10 @@ import (
 type csvSource struct {
 	*maker
 	reader *csvin.Reader
-	places []int // of the file's fields: the column's index in the table, −1 for those that are not loaded
+	places []int  // of the file's fields: the column's index in the table, −1 for those that are not loaded
+	given  []bool // by column of the table: a field sets it
+
+	columns csvColumns
 }
 
 // csvRows returns a source of the records of in. It returns errors in the header, which name the
@@ -57,6 +60,7 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 			return s, columnError(c.Name, errors.New("is not in the file, has no default, and is not nullable"))
 		}
 	}
+	s.given, s.columns = given, newCSVColumns(s, given)
 	return s, nil
 }
 
@@ -128,17 +132,20 @@ func (s *csvSource) row(dst *rows) error {
 		if i < 0 {
 			continue
 		}
-		if len(f.Text) == 0 && !f.Quoted {
-			// The empty string is written "", but programs write it without quotes, too. In a key
-			// that is more often a value that is missing.
-			if c := &s.schema.Columns[i]; c.Nullable || i < s.schema.Keys ||
-				c.Type != schema.String && c.Type != schema.Varchar {
-				continue // not set
-			}
+		if len(f.Text) == 0 && !f.Quoted && s.emptyIsUnset(i) {
+			continue
 		}
 		if err := s.put(dst, i, f.Text, cell.FromField); err != nil {
 			return err
 		}
 	}
 	return s.end(dst, s.reader.Line, s.reader.Raw())
+}
+
+// emptyIsUnset reports whether an empty field without quotes does not set column i. The empty
+// string is written "", but programs write it without quotes, too. In a key that is more often a
+// value that is missing.
+func (s *csvSource) emptyIsUnset(i int) bool {
+	c := &s.schema.Columns[i]
+	return c.Nullable || i < s.schema.Keys || !c.Type.Text()
 }

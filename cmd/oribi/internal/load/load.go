@@ -142,6 +142,14 @@ type source interface {
 	raw() []byte // the bytes of the record last read, even if it is bad
 }
 
+// columnSource is a source that can append several rows at once.
+type columnSource interface {
+	source
+	// appends some rows, at most most of them; false if it appends none, since next must read the
+	// next one
+	appendRows(dst *rows, most int) bool
+}
+
 // badRow is the error for a record that is not a valid row.
 type badRow struct{ cause error }
 
@@ -200,7 +208,7 @@ func (l *loader) hand(r *rows) bool {
 
 // fill reads the rows of one batch.
 func (l *loader) fill(r *rows, s source) {
-	columns, _ := s.(*batchSource)
+	columns, _ := s.(columnSource)
 	for r.len() < l.o.Rows && len(r.bad) < l.o.Rows && r.bytes < maxBatchBytes {
 		if columns != nil && columns.appendRows(r, l.o.Rows-r.len()) {
 			continue

@@ -416,9 +416,14 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 	batches := 0
 	o.Progress = func(int64) { batches++ }
 	const rows = 100_000
-	must.Equal(t, must.Get(Run(context.Background(), &many{n: rows}, o))(t).Rows, rows)
-	if least := rows * rowOverhead / maxBatchBytes; batches < least || batches > 4*least {
-		t.Errorf("%d batches", batches)
+	byOne := &many{n: rows}
+	inBlocks := bytes.NewReader(must.Get(io.ReadAll(&many{n: rows}))(t))
+	for _, in := range []io.Reader{byOne, inBlocks} {
+		batches, o.Mode = 0, oribi.OpUpsert
+		must.Equal(t, must.Get(Run(context.Background(), in, o))(t).Rows, rows)
+		if least := rows * rowOverhead / maxBatchBytes; batches < least || batches > 4*least {
+			t.Errorf("%d batches", batches)
+		}
 	}
 }
 

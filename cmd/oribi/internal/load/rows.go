@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
@@ -213,13 +214,15 @@ func (m *maker) end(dst *rows, line int, raw []byte) error {
 	dst.bytes += size
 	dst.largest = max(dst.largest, size)
 	if m.upsert {
-		if dst.set = append(dst.set, m.set...); !dst.varied {
-			for i, set := range m.set {
-				dst.varied = dst.varied || set != dst.set[i]
-			}
-		}
+		dst.addSet(m.set)
 	}
 	return nil
+}
+
+// addSet adds which cells of a row the input set.
+func (r *rows) addSet(set []bool) {
+	r.set = append(r.set, set...)
+	r.varied = r.varied || !slices.Equal(set, r.set[:len(set)])
 }
 
 // appendLine appends a record, and a line end if it has none, like the last record of some inputs.
