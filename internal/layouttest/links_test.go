@@ -105,6 +105,29 @@ func TestArrowStaysOutOfTheEngine(t *testing.T) {
 	}
 }
 
+// tooLarge lists packages of linked modules that the command must not link, since each brings
+// megabytes: gRPC and the code generated for it, and what of arrow-go needs these.
+var tooLarge = []string{"google.golang.org/grpc", "google.golang.org/genproto", arrowGo + "/parquet/pqarrow",
+	arrowGo + "/arrow/flight", arrowGo + "/arrow/csv", "github.com/substrait-io", "net/http/pprof"}
+
+// TestTheCommandStaysSmall bounds the number of packages of other modules that the command links.
+// Raise it only with the size of the binary before and after.
+func TestTheCommandStaysSmall(t *testing.T) {
+	const most = 265
+	n := 0
+	for _, path := range linked(t)[command] {
+		if _, inside := insideModule(path); !inside && !standard(path) {
+			n++
+		}
+		if slices.ContainsFunc(tooLarge, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
+			t.Errorf("the command links %s", path)
+		}
+	}
+	if n > most || n < most/2 {
+		t.Errorf("the command links %d packages of other modules, want at most %d, and not much less", n, most)
+	}
+}
+
 // ofArrow reports whether a package belongs to any version of Arrow's module.
 func ofArrow(path string) bool {
 	return strings.HasPrefix(path, "github.com/apache/arrow-go/") || strings.HasPrefix(path, "github.com/apache/arrow/")
