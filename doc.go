@@ -112,6 +112,7 @@
 //
 //	store.Background.mu  what the scheduler knows; of tablet work it only looks whether it is free
 //	tablet work          one flush or compaction of a table, or end of an ingest, at a time
+//	store.Core.merges    one merge at a time that finds out how much memory it will take
 //	tablet gate          shared from resolve to apply; exclusive at the cutover point of a flush or
 //	                     merge and after its metadata commit, in the commit of a delta compaction, in
 //	                     Alter and Drop, and at the end of an ingest; for several tables in the order

@@ -128,7 +128,8 @@ type Options struct {
 	Policy compaction.Policy
 	// MaintenanceWorkers is the number of flushes, compactions and other background operations that
 	// run at once. One of them only flushes and removes log, so that a long compaction of one table
-	// does not delay the flush of another. Default 2, at least 2.
+	// does not delay the flush of another. At least 2. Default: 2, and where Go uses more than two
+	// processors one more for merges that are late, as docs/compaction.md describes.
 	MaintenanceWorkers int
 	// CompactionBandwidth is how many bytes per second merges and delta compactions write, those by
 	// call included. Flushes are not limited, and compactions are not while memory or the log is
@@ -233,9 +234,6 @@ func (o *Options) filled() Options {
 	set(&c.MemoryLimit, defaultMemoryLimit)
 	set(&c.logLimit, maxLogBytes)
 	set(&c.FlushBytes, min(maxFlushBytes, c.MemoryLimit/4))
-	if c.MaintenanceWorkers == 0 {
-		c.MaintenanceWorkers = minWorkers
-	}
 	if c.CellLimit == 0 {
 		c.CellLimit = defaultCellBytes
 	}

@@ -59,7 +59,7 @@ type JobMetrics struct {
 
 // MaintenanceMetrics describes background work. All is zero in a store that is opened read-only.
 type MaintenanceMetrics struct {
-	Workers int  // Options.MaintenanceWorkers: so many operations may run at once
+	Workers int  // so many operations may run at once, see Options.MaintenanceWorkers
 	Running int  // operations that run
 	Queued  int  // operations that are due and wait for a worker or for another job, when last looked
 	Paused  bool // see Store.PauseBackgroundWork

@@ -130,7 +130,7 @@ func (m *MaintenanceMetrics) write(t *metrics.Text) {
 		t.Family(name, "gauge", help)
 		t.Int(int64(value))
 	}
-	gauge("oribi_maintenance_workers", "Options.MaintenanceWorkers.", m.Workers)
+	gauge("oribi_maintenance_workers", "Operations that may run at once; see Options.MaintenanceWorkers.", m.Workers)
 	gauge("oribi_maintenance_running", "Background operations that run.", m.Running)
 	gauge("oribi_maintenance_queued", "Background operations that are due and wait.", m.Queued)
 	paused := 0

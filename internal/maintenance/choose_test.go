@@ -19,6 +19,14 @@ func TestChooseAppliesTheRulesInOrder(t *testing.T) {
 	short.Memory = 101 * mib
 	busy.Running, busy.Rewriting = 1, 1
 	full.Running = 2
+	// late is busy with a spare worker, and spent with that worker busy too.
+	late := busy
+	late.Spare = true
+	spent, flushing, shortLate, idle := late, late, late, calm
+	spent.Running, spent.Rewriting = 2, 2
+	flushing.Running = 2
+	shortLate.Memory = short.Memory
+	idle.Spare, idle.Running = true, 2
 	var (
 		logGC     = Operation{Kind: LogGC, Log: 1}
 		small     = Operation{Kind: Flush, Table: 1, Memory: 2 * mib, Log: 100 * mib}
@@ -34,6 +42,7 @@ func TestChooseAppliesTheRulesInOrder(t *testing.T) {
 		sparse    = Operation{Kind: Reclaim, Data: 5000, Cost: 4500}
 		dense     = Operation{Kind: Reclaim, Data: 5000, Cost: 5000}
 		cheap     = Operation{Kind: Merge, Table: 1, Gain: 0.5, Cost: 8 * mib}
+		deep      = Operation{Kind: Merge, Table: 1, Gain: 1, Cost: 80 * mib}
 		dear      = Operation{Kind: Merge, Table: 2, Gain: 0.9, Cost: 80 * mib}
 		better    = Operation{Kind: Major, Table: 3, Gain: 0.6, Cost: 8 * mib}
 		crumb     = Operation{Kind: Minor, Table: 4, Gain: 0.02, Cost: 1000}
@@ -69,6 +78,15 @@ func TestChooseAppliesTheRulesInOrder(t *testing.T) {
 		{"one worker stays free for memory", busy, []Operation{undos, sparse, better, oldest}, 3, ForLog},
 		{"no rewriting without a second worker", busy, []Operation{undos, sparse, better}, -1, ""},
 		{"no worker", full, []Operation{logGC, atLimit}, -1, ""},
+		{"the spare worker takes a late merge", late, []Operation{undos, better, deep}, 2, ForGain},
+		{"and no other one", late, []Operation{undos, sparse, better, cheap}, -1, ""},
+		{"while a flush runs", flushing, []Operation{atLimit, deep}, 1, ForGain},
+		{"only if there is one", busy, []Operation{deep}, -1, ""},
+		{"only if the others that rewrite are busy", idle, []Operation{deep}, -1, ""},
+		{"only one merge more", spent, []Operation{deep}, -1, ""},
+		{"not while memory is short", shortLate, []Operation{tiny, deep}, -1, ""},
+		{"a flush comes before a late merge", late, []Operation{deep, atLimit}, 1, ForFull},
+		{"and next to it", spent, []Operation{deep, atLimit}, 1, ForFull},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got, rule := Choose(test.state, test.ops); got != test.want || rule != test.rule {
@@ -79,18 +97,19 @@ func TestChooseAppliesTheRulesInOrder(t *testing.T) {
 }
 
 // Whatever runs, as long as a worker is free a full memory store is flushed: rewriting never takes
-// the last one.
+// the last one, and the spare one takes no other's place.
 func TestRewritingLeavesAWorker(t *testing.T) {
 	r := rand.New(rand.NewPCG(seedtest.Seed(t), 0))
 	for range 2000 {
 		s := calm
-		s.Workers = 2 + r.IntN(4)
+		s.Workers, s.Spare = 2+r.IntN(4), r.IntN(2) == 0
 		kinds := Kinds()
-		for s.Running < s.Workers { // start at random until nothing starts
+		flushes := 0 // that run
+		for {        // start at random until nothing starts
 			var ops []Operation
 			for range 3 {
 				ops = append(ops, Operation{Kind: kinds[r.IntN(len(kinds))], Data: r.Int64N(3),
-					Gain: r.Float64(), Full: r.IntN(9) == 0, Memory: 1 + r.Int64N(9)})
+					Gain: 2 * r.Float64(), Full: r.IntN(9) == 0, Memory: 1 + r.Int64N(9)})
 			}
 			list := s.Startable(ops)
 			if len(list) == 0 {
@@ -99,13 +118,20 @@ func TestRewritingLeavesAWorker(t *testing.T) {
 			s.Running++
 			if !ops[list[r.IntN(len(list))]].Kind.FreesMemory() {
 				s.Rewriting++
+			} else {
+				flushes++
 			}
-			if s.Rewriting >= s.Workers {
-				t.Fatalf("%d of %d workers rewrite", s.Rewriting, s.Workers)
+			if spare := s.Rewriting - (s.Workers - 1); spare > 1 || spare > 0 && !s.Spare {
+				t.Fatalf("%d rewrite: %+v", s.Rewriting, s)
 			}
-		}
-		if i, _ := Choose(s, []Operation{{Kind: Flush, Full: true, Memory: 1}}); (i == 0) != (s.Running < s.Workers) {
-			t.Fatalf("%+v: %d", s, i)
+			// Without the spare worker, flushes have those that do not rewrite.
+			free := flushes+min(s.Rewriting, s.Workers-1) < s.Workers
+			if i, _ := Choose(s, []Operation{{Kind: Flush, Full: true, Memory: 1}}); (i == 0) != free {
+				t.Fatalf("%+v: %d, want a flush: %t", s, i, free)
+			}
+			if flushes == 0 && !free {
+				t.Fatalf("no worker for a flush: %+v", s)
+			}
 		}
 	}
 }

@@ -49,11 +49,13 @@ type Operation struct {
 	Kind  Kind
 	Table uint32 // number of the table; 0 for LogGC and Reclaim
 
-	Memory int64   // frees so much memory
-	Log    int64   // lets so much log be removed, unless another table needs it too
-	Data   int64   // frees so much disk space
-	Gain   float64 // by how much it improves reads; only the order of the gains of operations matters
-	Cost   int64   // bytes that it reads and writes
+	Memory int64 // frees so much memory
+	Log    int64 // lets so much log be removed, unless another table needs it too
+	Data   int64 // frees so much disk space
+	// Gain is by how much it improves reads. Only the order of the gains of operations matters, and for a
+	// merge whether it is lateGain; it is the fall of the depth, unless the policy has another measure.
+	Gain float64
+	Cost int64 // bytes that it reads and writes
 
 	Full    bool // it empties a memory store that has reached its limit
 	Blocked bool // it cannot start now: another job of the table runs, or it has failed before
@@ -61,9 +63,10 @@ type Operation struct {
 
 // State is the state of the store on which a choice depends, besides the operations.
 type State struct {
-	Workers   int // the number of operations that may run at once, at least 2
-	Running   int // of these, how many run
-	Rewriting int // of these, how many are of kinds that do not free memory
+	Workers   int  // the number of operations that may run at once, at least 2
+	Spare     bool // there is one worker more, for merges that are late; see spare
+	Running   int  // how many operations run
+	Rewriting int  // of these, how many are of kinds that do not free memory
 
 	Memory     int64 // bytes in memory stores
 	SoftMemory int64 // above it, memory is freed before anything else is done
@@ -141,13 +144,32 @@ func of(applies bool, n int64) float64 {
 	return float64(n)
 }
 
+// lateGain is the gain from which on a merge is late if no worker is free for it: reads by key look into
+// one rowset less after it.
+const lateGain = 1
+
 // mayStart reports whether there is a worker for the operation and nothing blocks it.
 func (s *State) mayStart(o *Operation) bool {
-	if o.Blocked || s.Running >= s.Workers {
+	switch {
+	case o.Blocked:
 		return false
+	case o.Kind.FreesMemory():
+		return s.Running-max(0, s.Rewriting-(s.Workers-1)) < s.Workers // the spare one takes no other's place
 	}
-	return o.Kind.FreesMemory() || s.Rewriting < s.Workers-1
+	return s.mayRewrite() || o.Kind == Merge && o.Gain >= lateGain && s.spare()
 }
+
+// mayRewrite reports whether a worker is free for an operation of any kind.
+func (s *State) mayRewrite() bool { return s.Running < s.Workers && s.Rewriting < s.Workers-1 }
+
+// spare reports whether the spare worker may take a late merge: all others that may rewrite do so, and
+// no flush is urgent.
+func (s *State) spare() bool {
+	return s.Spare && s.Rewriting == s.Workers-1 && s.Memory <= s.SoftMemory
+}
+
+// MayPlan reports whether a worker is free to look for merges.
+func (s State) MayPlan() bool { return s.mayRewrite() || s.spare() }
 
 // Startable returns the indexes of the operations that Choose chooses among, those without any use
 // included.

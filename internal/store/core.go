@@ -42,6 +42,7 @@ type Core struct {
 	Pins         *Pins
 	Counters     *Counters
 	opened       atomic.Int64 // bytes of open files of rowsets
+	merges       sync.Mutex   // of fitMerge
 	installs     atomic.Uint64
 	Recovery     storeinfo.Recovery
 	Tail         atomic.Pointer[wal.Tail] // as Replay, or Follower.Refresh, found it
@@ -326,7 +327,7 @@ func (c *Core) TabletOptions() tablet.Options {
 		GrowFlush:   c.Budget.Grower(budget.Compaction),
 		GrowMerge:   c.Budget.Grower(budget.Merge),
 		TargetBytes: c.Options.RowSetBytes,
-		MergeBytes:  c.mergeBytes,
+		FitMerge:    c.fitMerge,
 
 		RecompressAfter: c.Options.RecompressAfter,
 		Logger:          c.Options.Logger,
@@ -346,11 +347,17 @@ func (c *Core) countOpened(n int64) {
 	c.Budget.Reserve(budget.Metadata, min(after, limit)-min(after-n, limit))
 }
 
-// mergeBytes returns how much memory the next merge may take to read rowsets: what others leave of a
-// quarter of the memory limit, a sixteenth at least.
-func (c *Core) mergeBytes() int64 {
+// fitMerge reserves the memory in which the next merge reads rowsets: at most what others leave of a
+// quarter of the memory limit, or a sixteenth if that is more. Two merges that begin do not both take the same bytes.
+func (c *Core) fitMerge(fit func(limit int64) (bytes int64, err error)) error {
+	c.merges.Lock()
+	defer c.merges.Unlock()
 	limit := c.Options.MemoryLimit
-	return max(limit/4-c.Budget.UsedBy(budget.Merge), limit/16)
+	bytes, err := fit(max(limit/4-c.Budget.UsedBy(budget.Merge), limit/16))
+	if err == nil {
+		c.Budget.Reserve(budget.Merge, bytes)
+	}
+	return err
 }
 
 // openBlocks adapts the block manager to the interface of package rowset.

@@ -57,7 +57,10 @@ func loadHistogram(h *metrics.Histogram) storeinfo.Histogram { return storeinfo.
 
 func (b *Background) metrics() storeinfo.MaintenanceMetrics {
 	c := b.Counts()
-	m := storeinfo.MaintenanceMetrics{Workers: b.o.Workers, Running: c.Running, Queued: c.Queued, Paused: c.Paused}
+	m := storeinfo.MaintenanceMetrics{Workers: b.o.workers(), Running: c.Running, Queued: c.Queued, Paused: c.Paused}
+	if b.o.spare() {
+		m.Workers++
+	}
 	for _, kind := range maintenance.Kinds() {
 		n := c.Of(kind)
 		m.Operations = append(m.Operations, storeinfo.OperationMetrics{Kind: string(kind), Running: n.Running,

@@ -2,6 +2,7 @@ package store
 
 import (
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -43,12 +44,26 @@ type Options struct {
 // BackgroundOptions are the options of background work.
 type BackgroundOptions struct {
 	Manual     bool // only the metadata is confirmed, once a second
-	Workers    int  // operations that run at once
+	Workers    int  // operations that run at once, at least 2; 0 = 2, and late merges have one more, see spare
 	FlushBytes int64
 	Policy     compaction.Policy
 	// Schedule, unless it is nil, chooses one of the operations that may start next: it returns its
 	// index, or a negative number for none.
 	Schedule func([]storeinfo.BackgroundOp) int
+}
+
+const (
+	leastWorkers = 2
+	// spareProcessors is the number of processors from which on there is a spare worker: with fewer, it would
+	// slow down writers and reads.
+	spareProcessors = 3
+)
+
+func (o *BackgroundOptions) workers() int { return max(o.Workers, leastWorkers) }
+
+// spare reports whether late merges have a worker of their own.
+func (o *BackgroundOptions) spare() bool {
+	return o.Workers == 0 && runtime.GOMAXPROCS(0) >= spareProcessors
 }
 
 // mostBatchBytes bounds a write batch, and what transactions have in common.

@@ -116,7 +116,7 @@ func (b *Background) schedule(now time.Time) {
 			b.done.Go(func() { b.carryOut(b.ctx, op) })
 			continue
 		}
-		if b.o.Manual || b.rewriting >= b.o.Workers-1 || b.running() >= b.o.Workers {
+		if b.o.Manual || !b.state().MayPlan() {
 			return
 		}
 		if tables := b.beginPlanning(); len(tables) > 0 {
@@ -131,7 +131,7 @@ func (b *Background) schedule(now time.Time) {
 
 func (b *Background) state() maintenance.State {
 	mem, soft := b.w.memoryPressure()
-	return maintenance.State{Workers: b.o.Workers, Running: b.running(), Rewriting: b.rewriting,
+	return maintenance.State{Workers: b.o.workers(), Spare: b.o.spare(), Running: b.running(), Rewriting: b.rewriting,
 		Memory: mem - b.owned, SoftMemory: soft, LogTarget: b.w.core.LogTarget()}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -285,6 +286,51 @@ func TestFlushDoesNotWaitForMergeOfAnotherTable(t *testing.T) {
 		}
 	})
 	must.Equal(t, must.Get(a.Stats(false))(t).RowSets, 1, "rowsets after the pause")
+}
+
+// With more than two processors, a merge that lowers the depth by a rowset or more does not wait for the
+// end of a long merge of another table; flushes wait for neither.
+func TestLateMergeHasAWorker(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	ctx := context.Background()
+	merging, flushed := make(chan string, 2), make(chan struct{}, 100)
+	release := make(chan struct{})
+	var begun sync.Map // merges, by table
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 14, Policy: compaction.Overlap{Depth: 3},
+			Progress: func(table string, rows, of int64) {
+				if of != 30 { // a flush has ten rows
+					return
+				}
+				if _, again := begun.LoadOrStore(table, true); !again {
+					merging <- table
+					<-release
+				}
+			},
+			Listener: func(e oribi.Event) {
+				if e.Table == "c" && e.Kind == compaction.Flush && !e.Begin {
+					flushed <- struct{}{}
+				}
+			}})
+	must.Do(t, err)
+	defer store.Close()
+	defer close(release)
+	c := numbersTable(t, store, "c")
+	merged := map[string]bool{}
+	for _, name := range []string{"a", "b"} {
+		table := numbersTable(t, store, name)
+		for i := range 3 {
+			insertNumbers(t, store, table, i, 10, 10)
+			must.Do(t, table.Flush(ctx))
+		}
+		within(t, minute, func() { merged[<-merging] = true })
+	}
+	must.Equal(t, len(merged), 2, "tables that are being merged")
+	within(t, minute, func() {
+		insertNumbers(t, store, c, 0, 1, 3000)
+		<-flushed
+	})
+	must.Equal(t, must.Get(store.Metrics())(t).Maintenance.Workers, 3, "workers")
 }
 
 // While background work is paused, a program carries it out itself; then it continues.

@@ -12,7 +12,7 @@ import (
 // mergeSets merges rowsets for their owner and returns the edit, of which BytesWritten counts all
 // steps. Without force, it does nothing if a rewrite would change no rowset.
 //
-// If reading all of them would take more memory than Options.MergeBytes, some are merged first:
+// If reading all of them would take more memory than Options.FitMerge allows, some are merged first:
 //
 //	rowsets   a b c d e f g             over one key, of which three fit
 //	step 1    a b c  → h i              h and i do not overlap: one of them is read at a time
@@ -26,12 +26,13 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 	defer func() { t.claims.endCompaction(between) }()
 	var next []uint64 // rowsets of between that wait until all of ids fit
 	for {
-		step, memory, err := t.fitting(ids)
+		step, release, err := t.reserveStep(ids)
 		if err != nil {
 			return nil, err
 		}
 		last := len(step) == len(ids)
 		if last && len(next) > 0 {
+			release()
 			ids, next = append(ids, next...), nil
 			continue
 		}
@@ -42,7 +43,10 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 				t.claims.adopt(ids)
 			}
 		}
-		e, err := t.countedStep(ctx, step, memory, why, force || !last, added)
+		e, err := func() (*Edit, error) {
+			defer release()
+			return t.mergeStep(ctx, step, why, force || !last, added)
+		}()
 		if e != nil {
 			written += e.BytesWritten
 			e.BytesWritten = written
@@ -58,11 +62,18 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 	}
 }
 
-// countedStep is mergeStep with the memory that it takes reported to Options.GrowMerge.
-func (t *Tablet) countedStep(ctx context.Context, ids []uint64, memory int64, why string, force bool,
-	added func([]uint64)) (*Edit, error) {
-	defer reserve(t.opts.GrowMerge, memory)()
-	return t.mergeStep(ctx, ids, why, force, added)
+// reserveStep returns the rowsets of the next step, as fitting does, and counts its memory until release
+// is called.
+func (t *Tablet) reserveStep(ids []uint64) (step []uint64, release func(), err error) {
+	if t.opts.FitMerge == nil {
+		return ids, func() {}, nil
+	}
+	var memory int64
+	err = t.opts.FitMerge(func(limit int64) (int64, error) {
+		step, memory, err = t.fitting(ids, limit)
+		return memory, err
+	})
+	return step, func() { t.opts.GrowMerge(-memory) }, err
 }
 
 // reserve calls grow, which may be nil, for n bytes. The caller calls release when the memory is no
@@ -75,16 +86,12 @@ func reserve(grow func(n int64), n int64) (release func()) {
 	return func() { grow(-n) }
 }
 
-// fitting returns the rowsets that should be merged first, since reading all of them needs too much
-// memory: at least two, which overlap. It returns ids if all of them fit. The second result is the
-// memory that their merge takes, in bytes, or 0 if Options.MergeBytes is nil.
+// fitting returns the rowsets that should be merged first, since reading all of them needs more than limit
+// bytes: at least two, which overlap. It returns ids if all of them fit. The second result is the
+// memory that their merge takes, in bytes.
 //
 // A merge has as many rowsets in memory as are over one key, see rewrite.Bounded.
-func (t *Tablet) fitting(ids []uint64) ([]uint64, int64, error) {
-	if t.opts.MergeBytes == nil {
-		return ids, 0, nil
-	}
-	limit := t.opts.MergeBytes()
+func (t *Tablet) fitting(ids []uint64, limit int64) ([]uint64, int64, error) {
 	st, err := t.acquire()
 	if err != nil {
 		return nil, 0, err

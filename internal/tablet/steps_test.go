@@ -26,14 +26,19 @@ func TestMergeInSteps(t *testing.T) {
 				w.flush()
 			}
 			want := w.scan(latest, true)
-			most := int64(0)
+			most, counted := int64(0), int64(0)
 			var all []uint64
 			for _, d := range w.tab.state.Load().tree.Sets {
 				n := must.Get(d.HistoriesBytes())(t)
 				most, all = max(most, n), append(all, d.Metadata().ID)
 			}
 			if fit > 0 {
-				w.tab.opts.MergeBytes = func() int64 { return int64(fit) * most }
+				w.tab.opts.FitMerge = func(fits func(int64) (int64, error)) error {
+					n, err := fits(int64(fit) * most)
+					counted += n
+					return err
+				}
+				w.tab.opts.GrowMerge = func(n int64) { counted += n }
 			}
 			w.events = nil
 			must.Do(t, w.tab.Merge(t.Context(), compaction.Choice{RowSets: all, Why: "a test"}))
@@ -56,6 +61,7 @@ func TestMergeInSteps(t *testing.T) {
 			}
 			must.Equal(t, w.scan(latest, true), want, "rows after the merge", len(want))
 			must.Equal(t, w.tab.Info().MaxHeight(), 1, "height after the merge")
+			must.Equal(t, counted, 0, "bytes that are still counted")
 			w.checkFree()
 		})
 	}

@@ -112,9 +112,10 @@ type Options struct {
 	// GrowFlush and GrowMerge are called with the memory that a flush, or a compaction, will take, and
 	// with -n at its end. nil disables them.
 	GrowFlush, GrowMerge func(n int64)
-	// MergeBytes returns how many bytes reading the rowsets of a merge should take at most. nil: any
-	// number.
-	MergeBytes func() int64
+	// FitMerge calls fit with the number of bytes that reading the rowsets of a merge should take at most,
+	// one call at a time for all tablets, and counts the bytes that fit returns, as GrowMerge does. nil: any
+	// number of bytes, which are not counted.
+	FitMerge func(fit func(limit int64) (bytes int64, err error)) error
 
 	// RecompressAfter is the age at which a rowset is at rest; a negative one: none is.
 	RecompressAfter time.Duration
