@@ -36,44 +36,80 @@ func (q *queue) remove(e *entry) {
 
 // ghosts remembers the hashes of values dropped from the fresh queue, about as many as there are
 // entries. A hash collision only puts a value into the other queue.
+//
+// A hash is in the bucket that its low bits choose, which is one cache line: a lookup of a hash that
+// is not there takes one miss of the processor's cache. In a bucket, the newest hash is the first; it
+// displaces the oldest.
 type ghosts struct {
-	ring []uint64
-	at   int
-	set  map[uint64]struct{}
+	buckets []bucket // a power of two
 }
 
+type bucket [bucketHashes]uint64 // 0 = empty
+
 const (
-	minGhosts = 64
-	maxGhosts = 1 << 16
+	bucketHashes = 8
+	minGhosts    = 64
+	maxGhosts    = 1 << 16
 )
+
+func (g *ghosts) bucket(h uint64) *bucket { return &g.buckets[h&uint64(len(g.buckets)-1)] }
 
 // add remembers h; entries is the number of values in the shard.
 func (g *ghosts) add(h uint64, entries int) {
-	if g.set == nil {
-		g.set = make(map[uint64]struct{})
+	if want := min(max(entries, minGhosts), maxGhosts); len(g.buckets)*bucketHashes < want {
+		g.grow(want)
 	}
-	if want := min(max(entries, minGhosts), maxGhosts); len(g.ring) < want {
-		g.ring = append(g.ring, h)
-	} else {
-		g.at %= len(g.ring)
-		delete(g.set, g.ring[g.at])
-		g.ring[g.at] = h
-		g.at++
+	b := g.bucket(h)
+	at := b.find(h)
+	if at < 0 {
+		at = bucketHashes - 1
 	}
-	g.set[h] = struct{}{}
+	copy(b[1:], b[:at])
+	b[0] = h
+}
+
+// grow makes room for n hashes.
+func (g *ghosts) grow(n int) {
+	old, buckets := g.buckets, minGhosts/bucketHashes
+	for buckets*bucketHashes < n {
+		buckets *= 2
+	}
+	g.buckets = make([]bucket, buckets)
+	for i := range old {
+		for k := bucketHashes - 1; k >= 0; k-- {
+			if h := old[i][k]; h != 0 {
+				g.add(h, 0)
+			}
+		}
+	}
+}
+
+// find returns the index of h, −1 if b does not have it.
+func (b *bucket) find(h uint64) int {
+	for i, x := range b {
+		if x == h {
+			return i
+		}
+	}
+	return -1
 }
 
 // has reports whether h is remembered.
 func (g *ghosts) has(h uint64) bool {
-	_, ok := g.set[h]
-	return ok
+	return len(g.buckets) > 0 && g.bucket(h).find(h) >= 0
 }
 
 // take reports whether h is remembered, and removes it.
 func (g *ghosts) take(h uint64) bool {
-	if _, ok := g.set[h]; !ok {
+	if len(g.buckets) == 0 {
 		return false
 	}
-	delete(g.set, h)
+	b := g.bucket(h)
+	at := b.find(h)
+	if at < 0 {
+		return false
+	}
+	copy(b[at:], b[at+1:])
+	b[bucketHashes-1] = 0
 	return true
 }
