@@ -92,7 +92,9 @@ func (v *Vector) Drop(limit int) {
 		*v = Vector{}
 		return
 	}
-	clear(v.Bytes[:cap(v.Bytes)])
+	if len(v.Bytes) > 0 { // else all of them were cleared before
+		clear(v.Bytes[:cap(v.Bytes)])
+	}
 	v.Type, v.Len, v.Present, v.Dict = 0, 0, nil, nil
 	v.Data, v.Bytes, v.Codes, v.presentBuf = v.Data[:0], v.Bytes[:0], v.Codes[:0], v.presentBuf[:0]
 	v.Elements, v.Offsets, v.elementsBuf, v.packed = nil, nil, nil, nil

@@ -125,12 +125,10 @@ func (m *memory) release() {
 	m.stored.release()
 	clear(m.columns)
 	clear(m.out.Columns)
-	*m = memory{
-		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
-		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0],
-		ids: m.ids[:0], changed: m.changed,
-		touched: m.touched, rest: m.rest, tests: m.tests[:0], others: m.others[:0], eval: m.eval,
-		encoded: m.encoded, ahead: ahead{sel: m.ahead.sel}, place: m.place, stored: m.stored,
-	}
+	m.out = batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection}
+	m.keys, m.window, m.one[0] = nil, delta.Window{}, nil
+	m.spare, m.used = append(m.spare, m.used...), m.used[:0]
+	m.cold, m.ids, m.tests, m.others = m.cold[:0], m.ids[:0], m.tests[:0], m.others[:0]
+	m.ahead = ahead{sel: m.ahead.sel}
 	memories.Put(m)
 }

@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -403,6 +404,11 @@ func (d *DiskRowSet) searchPage(f *rowFile, s *rowScratch, key []byte) (row int,
 		c := bytes.Compare(s.page.key, key)
 		return max(0, -c), c == 0, nil
 	}
+	if x, ok := d.integerKey(key); ok {
+		if row, found, ok = s.page.Search(f.column(0), x); ok {
+			return row, found, nil
+		}
+	}
 	lo, hi := 0, s.page.Rows() // keys before lo are before key, keys from hi on are not
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -419,6 +425,15 @@ func (d *DiskRowSet) searchPage(f *rowFile, s *rowScratch, key []byte) (row int,
 		}
 	}
 	return lo, false, nil
+}
+
+// integerKey returns the integer of an encoded key, or of a bound of a range, if the key is one column
+// of a signed type of 8 bytes.
+func (d *DiskRowSet) integerKey(key []byte) (x int64, ok bool) {
+	if !d.Schema.SingleKey() || d.Schema.Columns[0].Type.Physical() != schema.Int64 || len(key) != 8 {
+		return 0, false
+	}
+	return int64(binary.BigEndian.Uint64(key) ^ 1<<63), true
 }
 
 // pageKey returns the encoded key of a row of a page, in s.key.

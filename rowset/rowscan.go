@@ -142,11 +142,33 @@ func (it *Iterator) loadStored(from batch.Ordinal, n int) {
 
 // wantsPages reports whether pages that were not read yet are worth reading for a window.
 func (it *Iterator) wantsPages(from batch.Ordinal, n int) bool {
-	if it.keepsColumns() || it.addAllCold(from, n) != nil || len(it.cold) < 2 || 2*len(it.cold) < len(it.d.columns) {
-		return false // fetch returns the error
+	if it.keepsColumns() {
+		return false
 	}
-	keys := it.d.Schema.Keys // the other columns are not worth reading for the keys
-	return keys == len(it.d.columns) || slices.Max(it.cold) >= keys
+	it.cold = it.cold[:0]
+	for _, col := range it.req.Columns() {
+		if it.addCold(col, from, n) != nil {
+			return false // fetch returns the error
+		}
+		if it.coldSuffice() {
+			return true
+		}
+	}
+	for col := 0; it.req.Keys() && col < it.d.Schema.Keys; col++ {
+		if it.addCold(col, from, n) != nil {
+			return false
+		}
+	}
+	return it.coldSuffice()
+}
+
+// coldSuffice reports whether reading pages takes less time than reading the columns in it.cold.
+func (it *Iterator) coldSuffice() bool {
+	all, keys := len(it.d.columns), it.d.Schema.Keys
+	if len(it.cold) < 2 || 2*len(it.cold) < all {
+		return false
+	}
+	return keys == all || slices.Max(it.cold) >= keys // the other columns are not worth reading for the keys
 }
 
 // loadColumn loads a column of the window from the pages, unless it is loaded, or the pages do not

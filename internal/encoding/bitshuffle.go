@@ -425,7 +425,7 @@ func (b *shuffled) Seek(target []byte) (int, bool, error) {
 	if err := checkTarget(b.typ, target); err != nil {
 		return 0, false, err
 	}
-	return b.search(orderTo(b.typ, target))
+	return b.search(target, orderTo(b.typ, target))
 }
 
 // orderTo returns a function that compares cells of a type, as stored, with target.
@@ -440,10 +440,10 @@ func orderTo(t schema.Type, target []byte) func(cell []byte) int {
 	}
 }
 
-// search finds the first of the sorted values for which order, which compares a value with a
+// search finds the first of the sorted values for which order, which compares a value with the
 // target, returns at least 0, and reports whether it returns 0. It does a binary search over the
-// first values of the chunks, then over the cells of one chunk.
-func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err error) {
+// first values of the chunks, then searches the cells of one chunk. target may be nil.
+func (b *shuffled) search(target []byte, order func(cell []byte) int) (i int, exact bool, err error) {
 	lo, hi := 0, len(b.chunks) // the chunks before lo begin below the target
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -459,7 +459,7 @@ func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err e
 	}
 	if lo > 0 {
 		n := min(b.count-(lo-1)<<b.shift, 1<<b.shift)
-		if i, exact, err = b.searchChunk(lo-1, n, order); err != nil {
+		if i, exact, err = b.searchChunk(lo-1, n, target, order); err != nil {
 			return 0, false, err
 		}
 		if i += (lo - 1) << b.shift; exact || i < lo<<b.shift || i >= b.count {
@@ -505,13 +505,14 @@ func (b *shuffled) firstCell(i int) (cell [maxWidth]byte, err error) {
 
 // searchChunk is search among the n values of chunk c. It decodes all of them, or only those that it
 // compares, as near says.
-func (b *shuffled) searchChunk(c, n int, order func(cell []byte) int) (i int, exact bool, err error) {
+func (b *shuffled) searchChunk(c, n int, target []byte, order func(cell []byte) int) (i int, exact bool, err error) {
 	cells, buf, err := b.near(c)
 	if err != nil {
 		return 0, false, err
 	}
 	if cells != nil {
-		i, exact = searchOrdered(n, func(i int) int { return order(cells[i*b.width:][:b.width]) })
+		i, exact = searchNear(n, guess(b.typ, cells[:n*b.width], n, target),
+			func(i int) int { return order(cells[i*b.width:][:b.width]) })
 		b.give(buf)
 		return i, exact, nil
 	}

@@ -123,7 +123,9 @@ func (b *dictBlock) Cell(i int) ([]byte, error) {
 // Seek requires values that were appended in order. The dictionary is then sorted as well, so codes
 // order like words. Source: cfile spec §6.7.
 func (b *dictBlock) Seek(target []byte) (int, bool, error) {
-	return searchWords(b.dict, target, b.codes.search)
+	return searchWords(b.dict, target, func(order func(code []byte) int) (int, bool, error) {
+		return b.codes.search(nil, order)
+	})
 }
 
 // searchWords is Block.Seek for the codes that search searches.

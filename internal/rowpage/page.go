@@ -233,6 +233,30 @@ func (v *view) end(row int) uint64 {
 	return v.base*uint64(row+1) + v.number(row)
 }
 
+// Search returns the first row whose integer, in a column of a signed type, is at or after x, or the
+// number of rows, and reports whether it is x. The integers ascend; ok is false if the page does not
+// have all of them as numbers.
+func (p *Page) Search(col int, x int64) (row int, exact, ok bool) {
+	v := &p.columns[col]
+	if v.kind != kindInteger || v.present != nil {
+		return 0, false, false
+	}
+	if x < int64(v.base) {
+		return 0, false, true
+	}
+	distance := uint64(x) - v.base
+	lo, hi := 0, p.rows // numbers before lo are below distance, those from hi on are not
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if v.number(mid) < distance {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < p.rows && v.number(lo) == distance, true
+}
+
 // Cell returns a cell of a column that the page has, nil for NULL. A cell of fixed width is appended
 // to dst; it aliases the result dst. A byte string aliases the page or a word. Errors: ErrCorrupt.
 func (p *Page) Cell(dst []byte, col, row int) (_, cell []byte, err error) {

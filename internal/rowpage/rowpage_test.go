@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -367,4 +368,32 @@ func BenchmarkAppend(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/128, "ns/row")
 	b.ReportMetric(float64(len(page))/128, "bytes/row")
+}
+
+// Search finds the first of ascending integers that is at or after any.
+func TestSearch(t *testing.T) {
+	r := seedtest.Rand(t)
+	f := NewFormat([]schema.Column{{Type: schema.Int64}})
+	for range 300 {
+		values := make([]int64, 1+r.IntN(130))
+		first, span := int64(r.Uint64()), uint64(1)<<r.IntN(64)
+		for i := range values {
+			values[i] = first + int64(r.Uint64N(span))
+		}
+		slices.Sort(values)
+		v := batch.NewVector(schema.Int64, len(values))
+		copy(batch.Values[int64](v), values)
+		var p Page
+		must.Do(t, f.Parse(&p, Finish(NewBuilder(f, false, 1).Append(nil, []*batch.Vector{v}, 0, len(values))), nil))
+		probes := []int64{math.MinInt64, math.MaxInt64, 0}
+		for _, x := range values {
+			probes = append(probes, x-1, x, x+1)
+		}
+		for _, x := range probes {
+			want, found := slices.BinarySearch(values, x)
+			if row, exact, ok := p.Search(0, x); row != want || exact != found || !ok {
+				t.Fatalf("%d in %v: got row %d, %t, %t, want %d, %t", x, values, row, exact, ok, want, found)
+			}
+		}
+	}
 }
