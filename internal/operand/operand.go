@@ -134,7 +134,8 @@ func (o *Operand) addInteger(c *schema.Column, before []byte) ([]byte, error) {
 }
 
 // addFloat adds numbers as the processor does. A sum of finite numbers that is not finite is an
-// error.
+// error. A sum that is NaN is math.NaN: which NaN a processor returns depends on its kind, and on the
+// order in which the compiler has put the two numbers.
 func (o *Operand) addFloat(c *schema.Column, before []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	var v, x, sum float64
@@ -142,11 +143,16 @@ func (o *Operand) addFloat(c *schema.Column, before []byte) ([]byte, error) {
 	if c.Type == schema.Float {
 		a, b := math.Float32frombits(le.Uint32(before)), math.Float32frombits(le.Uint32(o.Cell))
 		s := a + b
+		if s != s {
+			s = float32(math.NaN())
+		}
 		cell = le.AppendUint32(nil, math.Float32bits(s))
 		v, x, sum = float64(a), float64(b), float64(s)
 	} else {
 		v, x = math.Float64frombits(le.Uint64(before)), math.Float64frombits(le.Uint64(o.Cell))
-		sum = v + x
+		if sum = v + x; sum != sum {
+			sum = math.NaN()
+		}
 		cell = le.AppendUint64(nil, math.Float64bits(sum))
 	}
 	if math.IsInf(sum, 0) && !math.IsInf(v, 0) && !math.IsInf(x, 0) {

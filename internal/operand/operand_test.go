@@ -128,6 +128,17 @@ func TestMinAndMaxOrderFloats(t *testing.T) {
 		must.Fail(t, must.Err(huge.Apply(c, huge.Cell, 0)), fault.ErrOverflow)
 		must.Equal(t, must.Get(huge.Apply(c, cell(math.Inf(1)), 0))(t), cell(math.Inf(1)))
 		must.Equal(t, must.Get(huge.Apply(c, cell(0), 0))(t), huge.Cell)
+		sumIsNaN := func(a, b []byte) { // with the same bits, whatever the processor returns
+			t.Helper()
+			add := Operand{Kind: Add, Cell: a}
+			must.Equal(t, must.Get(add.Apply(c, b, 0))(t), cell(math.NaN()), "sum of", a, b)
+		}
+		other := cell(math.NaN())
+		other[len(other)-1] |= 0x80
+		sumIsNaN(other, cell(1))
+		sumIsNaN(cell(1), other)
+		sumIsNaN(other, cell(math.NaN()))
+		sumIsNaN(cell(math.Inf(1)), cell(math.Inf(-1)))
 	}
 }
 

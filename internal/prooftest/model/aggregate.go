@@ -58,8 +58,8 @@ func groupCell(t schema.Type, cell []byte) []byte {
 	return knownNaN(t, cell)
 }
 
-// knownNaN returns a cell with the bits of any NaN replaced by the bits of math.NaN: an aggregate
-// may return another NaN than the model.
+// knownNaN returns a cell with the bits of any NaN replaced by the bits of math.NaN, which sums in
+// rows have. An aggregate may return another NaN than the model.
 func knownNaN(t schema.Type, cell []byte) []byte {
 	if cell == nil || !IsFloat(t) || FloatOf(t, cell) == FloatOf(t, cell) {
 		return cell

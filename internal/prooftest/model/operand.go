@@ -44,10 +44,10 @@ func addFloats(c *schema.Column, a, b []byte) ([]byte, bool) {
 	if c.Type == schema.Float {
 		x, y := values.GoValue(c, a).(float32), values.GoValue(c, b).(float32)
 		sum := x + y
-		return littleEndian(uint64(math.Float32bits(sum)), 4), finite(float64(sum)) || !finite(float64(x)) || !finite(float64(y))
+		return knownNaN(c.Type, littleEndian(uint64(math.Float32bits(sum)), 4)), finite(float64(sum)) || !finite(float64(x)) || !finite(float64(y))
 	}
 	x, y := values.GoValue(c, a).(float64), values.GoValue(c, b).(float64)
-	return littleEndian(math.Float64bits(x+y), 8), finite(x+y) || !finite(x) || !finite(y)
+	return knownNaN(c.Type, littleEndian(math.Float64bits(x+y), 8)), finite(x+y) || !finite(x) || !finite(y)
 }
 
 // finite reports whether f is a number; NaN counts as one.
