@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // sum adds the values of a table in a transaction.
@@ -176,4 +177,35 @@ func TestHeldWritersEnd(t *testing.T) {
 	}
 	close(leave)
 	must.Fail(t, <-done, oribi.ErrClosed)
+}
+
+// After a sync of the log has failed, the first read of an exclusive attempt in a table fails: it would
+// wait for a batch that is never published. Other transactions read what was published before.
+func TestExclusiveAttemptsOfAPoisonedStore(t *testing.T) {
+	ctx := context.Background()
+	disk := faultfs.New(vfs.NewMem())
+	store := must.Get(oribi.Open("/store", &oribi.Options{FS: disk, Manual: true}))(t)
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	put(t, store, table, map[int64]int64{1: 1})
+	disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Sync}})
+	b := store.NewBatch()
+	b.Upsert(table, number(1, 2))
+	must.Fail(t, must.Err(b.Commit(ctx)), oribi.ErrPoisoned)
+	get := func(tx *oribi.Tx) error {
+		row, err := tx.Get(table, 1)
+		if err == nil && row["v"] != int64(1) {
+			t.Error("read", row)
+		}
+		return err
+	}
+	err := errors.New("not called")
+	store.Update(ctx, func(tx *oribi.Tx) error {
+		err = get(tx)
+		return err
+	}, oribi.Exclusive())
+	must.Fail(t, err, oribi.ErrPoisoned)
+	tx := must.Get(store.Begin(ctx))(t)
+	must.Do(t, get(tx))
+	tx.Rollback()
 }

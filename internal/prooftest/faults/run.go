@@ -75,6 +75,7 @@ func (x *faultRun) met() bool { return x.fault.Failures() > 0 }
 func (x *faultRun) step(st script.Step) bool {
 	r := x.r
 	r.Script.Steps = append(r.Script.Steps, st)
+	exclusive := r.Exclusive(&st)
 	err := r.Try(&st)
 	switch {
 	case err == nil && x.poisoned && changes(&st) && r.Model.Tables[st.Table] != nil:
@@ -89,8 +90,9 @@ func (x *faultRun) step(st script.Step) bool {
 			return true
 		}
 	case reads(&st):
-		// A read after all visible timestamps waits for a batch that never commits.
-		if st.Read.AsOf && st.Read.At > r.Model.Newest() && errors.Is(err, oribi.ErrPoisoned) {
+		// A read after all visible timestamps, or the first one of an exclusive attempt in a table, waits for
+		// a batch that never commits.
+		if (exclusive || st.Read.AsOf && st.Read.At > r.Model.Newest()) && errors.Is(err, oribi.ErrPoisoned) {
 			return true
 		}
 		if x.kind.reads && x.explained(err) == nil {

@@ -75,6 +75,12 @@ func (r *Runner) exclusive() *transaction {
 	return nil
 }
 
+// Exclusive reports whether a step is one of an exclusive attempt.
+func (r *Runner) Exclusive(st *script.Step) bool {
+	open := r.txs[st.Tx]
+	return st.InTx() && open != nil && open.attempt != nil
+}
+
 // advance makes the model of an exclusive attempt read the state that the store reads after a call, which has read m
 // unless that is nil, and ended with err. done says that the attempt must end.
 func (r *Runner) advance(open *transaction, m *model.Table, err error) (done bool, _ error) {
