@@ -10,7 +10,8 @@ import (
 
 // Heads has eight bytes of each of some ascending keys as a number, so that a search compares
 // whole keys only if heads are equal. They are the bytes after the common prefix of all keys except
-// the first one, which writers of indexes cut. If the keys do not ascend, a search returns any of them. Immutable.
+// the first one, which writers of indexes cut. If the keys do not ascend, a search returns any of
+// them. Immutable.
 type Heads struct {
 	heads  []uint64 // of keys 1 and up, without common; heads[0] is not used
 	common []byte   // common prefix of keys 1 and up
@@ -71,7 +72,8 @@ func (h *Heads) near(head uint64) (lo, hi int) {
 }
 
 // Find returns the number of the last key at or before probe, which is not before key 0.
-// atOrBefore reports whether key i, whose head is that of the probe, is at or before probe; Find returns its error.
+// atOrBefore reports whether key i is at or before probe, and is called only for keys with the head of
+// the probe. Find returns its error.
 func (h *Heads) Find(probe []byte, atOrBefore func(i int) (bool, error)) (int, error) {
 	lo, hi := 0, len(h.heads) // key lo ≤ probe < key hi
 	n := len(h.common)

@@ -348,7 +348,8 @@ func (c *Core) countOpened(n int64) {
 }
 
 // fitMerge reserves the memory in which the next merge reads rowsets: at most what others leave of a
-// quarter of the memory limit, or a sixteenth if that is more. Two merges that begin do not both take the same bytes.
+// quarter of the memory limit, or a sixteenth if that is more. Two merges that begin at once do not
+// both take the same bytes.
 func (c *Core) fitMerge(fit func(limit int64) (bytes int64, err error)) error {
 	c.merges.Lock()
 	defer c.merges.Unlock()

@@ -90,7 +90,8 @@ func (b *Block) split(text []byte, delimiter byte, n, most int) {
 	}
 }
 
-// end ends the record that begins at record, before next. It returns false if the record is an empty line or does not have n fields.
+// end ends the record that begins at record, before next. It returns false if the record is an empty
+// line or does not have n fields.
 func (b *Block) end(record, next, n int) bool {
 	first, last := n*len(b.Ends), len(b.Fields)-1
 	if s := b.Fields[last]; s.From == s.To && !b.Quoted(s) {
