@@ -27,7 +27,8 @@ const (
 // Background runs the store's maintenance: one goroutine lists the operations that are due, has
 // package maintenance choose among them, and starts each in a goroutine of its own, up to
 // Options.MaintenanceWorkers at once. Late merges may have one worker more, see maintenance.State.
-// Another goroutine syncs the log of write batches that do not wait for it. With Options.Manual only the metadata is confirmed, once a second.
+// Another goroutine syncs the log of write batches that do not wait for it. With Options.Manual only
+// the metadata is confirmed, once a second.
 //
 // Listing is cheap: what depends on the layout of a table is computed once for each version of it.
 // The policy, which is the caller's code and may be slow, is asked by a worker.
