@@ -105,7 +105,7 @@ func (m *chunkMarks) addKeys(r *Reader, b *dataBlock) bool {
 		keys[k] = r.probe(nil, cell)
 	}
 	m.keys = keyheads.Make(len(keys), func(i int) []byte { return keys[i] })
-	m.keys.Clone()
+	m.keys.Detach()
 	return true
 }
 

@@ -62,7 +62,7 @@ func (t *seekTable) points(w *walker) *seekPoints {
 		return nil
 	}
 	p.heads = keyheads.Make(p.len(), func(i int) []byte { return p.row(w, i) })
-	p.heads.Clone()
+	p.heads.Detach()
 	t.p.Store(p)
 	return p
 }

@@ -86,7 +86,7 @@ func (d *rangeDelete) deleted(first, last arena.Ref, n int) {
 	d.n += int64(n)
 }
 
-// delete deletes those of some rows that are live, and returns the newest timestamp at which one of them
+// delete deletes some rows, unless they are deleted, and returns the newest timestamp at which one of them
 // was deleted.
 func (d *rangeDelete) delete(rows []arena.Ref) (ts mvcc.Timestamp) {
 	// An atomic store waits for the memory of its row, and later loads wait for the store. So all

@@ -2,7 +2,6 @@ package rowset
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/rowpage"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -433,7 +433,7 @@ func (d *DiskRowSet) integerKey(key []byte) (x int64, ok bool) {
 	if !d.Schema.SingleKey() || d.Schema.Columns[0].Type.Physical() != schema.Int64 || len(key) != 8 {
 		return 0, false
 	}
-	return int64(binary.BigEndian.Uint64(key) ^ 1<<63), true
+	return int64(keyenc.Head(key) ^ 1<<63), true
 }
 
 // pageKey returns the encoded key of a row of a page, in s.key.

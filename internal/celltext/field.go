@@ -230,19 +230,8 @@ func plainDecimal(text []byte, c *schema.Column) (v int64, ok bool) {
 	if len(digits) > 0 && digits[0] == '-' {
 		digits = digits[1:]
 	}
-	point := len(digits)
-	for i, d := range digits {
-		if d == '.' && point == len(digits) {
-			point = i
-			continue
-		}
-		if d -= '0'; d > 9 {
-			return 0, false
-		}
-		v = 10*v + int64(d)
-	}
-	decimals := max(len(digits)-point-1, 0)
-	if point == 0 || point == len(digits)-1 || decimals > c.Scale {
+	v, decimals, ok := plainDigits(digits)
+	if !ok || decimals > c.Scale {
 		return 0, false
 	}
 	for range c.Scale - decimals {
@@ -257,6 +246,22 @@ func plainDecimal(text []byte, c *schema.Column) (v int64, ok bool) {
 	return v, true
 }
 
+// plainDigits parses digits, of which decimals are after a point. The caller bounds their number.
+func plainDigits(text []byte) (v int64, decimals int, ok bool) {
+	point := len(text)
+	for i, d := range text {
+		if d == '.' && point == len(text) {
+			point = i
+			continue
+		}
+		if d -= '0'; d > 9 {
+			return 0, 0, false
+		}
+		v = 10*v + int64(d)
+	}
+	return v, max(len(text)-point-1, 0), point > 0 && point != len(text)-1
+}
+
 // plainDouble parses numbers of few digits without exponent, as the bits of the nearest double. Up
 // to 2^53 digits and power of ten are exact doubles, and their quotient is rounded once.
 func plainDouble(text []byte) (bits int64, ok bool) {
@@ -267,23 +272,13 @@ func plainDouble(text []byte) (bits int64, ok bool) {
 	if len(digits) == 0 || len(digits) > 16 || digits[0] == '0' && len(digits) > 1 && digits[1] != '.' {
 		return 0, false
 	}
-	v, point := int64(0), len(digits)
-	for i, d := range digits {
-		if d == '.' && point == len(digits) {
-			point = i
-			continue
-		}
-		if d -= '0'; d > 9 {
-			return 0, false
-		}
-		v = 10*v + int64(d)
-	}
-	if point == 0 || point == len(digits)-1 || v > 1<<53 {
+	v, decimals, ok := plainDigits(digits)
+	if !ok || v > 1<<53 {
 		return 0, false
 	}
 	f := float64(v)
-	if point < len(digits) {
-		f /= float64(powers[len(digits)-1-point])
+	if decimals > 0 {
+		f /= float64(powers[decimals])
 	}
 	if len(digits) < len(text) {
 		f = -f

@@ -45,7 +45,7 @@ func integer(t schema.Type, cell []byte) (x float64, ok bool) {
 }
 
 // searchNear is searchOrdered for a target that is probably near guess, one of the n. It takes a few
-// steps from there that double, then those of a binary search.
+// steps from there that double, and then searches by halves.
 func searchNear(n, guess int, order func(i int) int) (i int, exact bool) {
 	const maxStep = 4
 	lo, hi := 0, n // those before lo are below the target, those from hi on are not

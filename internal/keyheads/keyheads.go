@@ -45,8 +45,8 @@ func Make(n int, key func(i int) []byte) Heads {
 // Of returns the heads of keys of which only keyenc.Head is known. It owns the slice.
 func Of(heads []uint64) Heads { return Heads{heads: heads} }
 
-// Clone makes h refer to no key.
-func (h *Heads) Clone() { h.common = bytes.Clone(h.common) }
+// Detach makes h refer to no key.
+func (h *Heads) Detach() { h.common = bytes.Clone(h.common) }
 
 // Bytes returns the memory of h, with the common prefix.
 func (h *Heads) Bytes() int64 { return int64(8*cap(h.heads) + cap(h.common)) }

@@ -233,7 +233,7 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	return ts, nil
 }
 
-// parts yields the table's part and those of its indexes, in the order in which locks are acquired.
+// parts yields the table's part and its indexes' parts, in the order in which locks are acquired.
 func (in *Ingest) parts(yield func(*intake) bool) {
 	if in.t == nil || !yield(&in.intake) {
 		return
