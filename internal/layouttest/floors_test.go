@@ -129,6 +129,7 @@ var floors = map[string]int{
 	"internal/must":       0,
 	"internal/invariant":  0,
 	"internal/kudupb":     0,
+	"internal/kudurpcpb":  1,
 	"internal/parallel":   0,
 
 	"internal/maintenance": 0,
