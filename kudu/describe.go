@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/internal/kuduwal"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -141,7 +141,7 @@ func (d *Directory) Describe(what string) (*Description, error) {
 		return nil, fmt.Errorf("kudu: %w", err)
 	}
 	last := newestSchema(found)
-	s, err := meta.SchemaFromMessage(last.super.Schema)
+	s, err := kuduschema.FromMessage(last.super.Schema)
 	if err != nil {
 		return nil, fmt.Errorf("kudu: tablet %s: %w", last.ID, err)
 	}

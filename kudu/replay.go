@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/internal/kuduwal"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -137,7 +137,7 @@ func (p *player) setSchema(message []byte, version uint32) error {
 	if err != nil {
 		return err
 	}
-	s, err := meta.SchemaFromMessage(m)
+	s, err := kuduschema.FromMessage(m)
 	if err != nil {
 		return err
 	}

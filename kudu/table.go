@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/internal/rowunion"
 	"github.com/oribi-db/oribi/keyenc"
@@ -36,7 +36,7 @@ type Table struct {
 // openTable opens tablets of one table.
 func (d *Directory) openTable(ctx context.Context, from []*Tablet) (*Table, error) {
 	last := newestSchema(from)
-	s, err := meta.SchemaFromMessage(last.super.Schema)
+	s, err := kuduschema.FromMessage(last.super.Schema)
 	if err != nil {
 		return nil, fmt.Errorf("tablet %s: %w", last.ID, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/internal/kuduwal"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -128,7 +128,7 @@ func (v *verifier) tablet(t *Tablet) error {
 		v.report(super)
 		return nil
 	}
-	s, err := meta.SchemaFromMessage(t.super.Schema)
+	s, err := kuduschema.FromMessage(t.super.Schema)
 	if err != nil {
 		return v.damage(err, super)
 	}

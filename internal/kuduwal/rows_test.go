@@ -11,14 +11,14 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
-	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/schema"
 )
 
 func testDecoder(t testing.TB) *Decoder {
 	t.Helper()
-	s := must.Get(meta.SchemaFromMessage(testSchema()))(t)
+	s := must.Get(kuduschema.FromMessage(testSchema()))(t)
 	return must.Get(NewDecoder(s))(t)
 }
 
@@ -129,14 +129,14 @@ func TestRowsOfAllKinds(t *testing.T) {
 // The tablet's schema changed after the operation: columns are found by their IDs, dropped ones
 // vanish from images, and new ones have their read defaults.
 func TestRowsOfOlderSchemas(t *testing.T) {
-	old, err := meta.SchemaFromMessage(testSchema())
+	old, err := kuduschema.FromMessage(testSchema())
 	must.Do(t, err)
 	m := testSchema()
 	m.Columns[2].Name = proto.String("renamed")
 	m.Columns[1] = &kudupb.ColumnSchemaPB{Id: proto.Uint32(3), Name: proto.String("fixed"),
 		Type:             proto.Int32(int32(kudupb.DataType_STRING)),
 		ReadDefaultValue: []byte("before"), WriteDefaultValue: []byte("after")}
-	last := must.Get(meta.SchemaFromMessage(m))(t)
+	last := must.Get(kuduschema.FromMessage(m))(t)
 	d := must.Get(NewDecoder(last))(t)
 	cells := func(client *kudupb.SchemaPB, values ...any) (out string) {
 		t.Helper()
@@ -158,18 +158,18 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 	dropped := testSchema()
 	dropped.Columns = append(dropped.Columns[:1], dropped.Columns[2])
 	m.Columns[1].ReadDefaultValue = nil
-	if last, err = meta.SchemaFromMessage(m); err == nil {
+	if last, err = kuduschema.FromMessage(m); err == nil {
 		d, err = NewDecoder(last)
 	}
 	must.Do(t, err)
-	without := must.Get(meta.SchemaFromMessage(dropped))(t)
+	without := must.Get(kuduschema.FromMessage(dropped))(t)
 	must.Fail(t, d.SetSchema(without, false),
 		fault.ErrCorrupt, "an older schema without a column that has no default")
 	must.Do(t, d.SetSchema(without, true))
 	must.Equal(t, cells(dropped, 1, "NULL"), `["after" ""] "\x01\x02\x00"`)
 	other := testSchema()
 	other.Columns[0].Type = proto.Int32(int32(kudupb.DataType_INT64))
-	o := must.Get(meta.SchemaFromMessage(other))(t)
+	o := must.Get(kuduschema.FromMessage(other))(t)
 	must.Fail(t, d.SetSchema(o, false), fault.ErrCorrupt, "another type of the key")
 }
 
@@ -179,7 +179,7 @@ func TestAutoIncrementAndImmutableColumns(t *testing.T) {
 		Type:  proto.Int32(int32(kudupb.DataType_INT64)),
 		IsKey: proto.Bool(true), IsAutoIncrementing: proto.Bool(true)}
 	m.Columns[2].Immutable = proto.Bool(true)
-	s := must.Get(meta.SchemaFromMessage(m))(t)
+	s := must.Get(kuduschema.FromMessage(m))(t)
 	d := must.Get(NewDecoder(s))(t)
 	run := func(counter int64, rows ...[]byte) (out []string, err error) {
 		w := request(t, m, bytes.Join(rows, nil), nil)

@@ -78,7 +78,7 @@ var fileFloors = map[string][]string{
 		"history",
 	},
 	"internal/meta": {
-		"expiry index meta schema",
+		"expiry forms index meta",
 		"table",
 		"dump",
 	},

@@ -130,6 +130,8 @@ var floors = map[string]int{
 	"internal/invariant":  0,
 	"internal/kudupb":     0,
 	"internal/kudurpcpb":  1,
+	"internal/kuduschema": 2,
+	"internal/kudurow":    5,
 	"internal/parallel":   0,
 
 	"internal/maintenance": 0,

@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -71,7 +72,7 @@ type Table struct {
 // Encode returns the value of the table's row.
 func (t *Table) Encode() []byte {
 	return kudupb.EncodeRow(&kudupb.TableRow{
-		Schema:           SchemaMessage(t.Schema),
+		Schema:           kuduschema.Message(t.Schema),
 		Name:             t.Name,
 		TableId:          hexID(t.TableID),
 		TabletId:         hexID(t.TabletID),
@@ -152,7 +153,7 @@ func DecodeTable(value []byte) (*Table, error) {
 	case t.NextRowSetID > math.MaxInt64:
 		return nil, fault.Corruptf("metadata: table %d: next rowset %d", t.Number, t.NextRowSetID)
 	}
-	if t.Schema, err = SchemaFromMessage(m.Schema); err != nil {
+	if t.Schema, err = kuduschema.FromMessage(m.Schema); err != nil {
 		return nil, err
 	}
 	if t.Schema, err = withForms(t.Schema, m.Forms); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/internal/kuduwal"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -98,7 +98,7 @@ func newSuperblock(table *oribi.Table, s *schema.Schema) *kudupb.TabletSuperBloc
 		TabletId:         []byte(kudufs.NewID()),
 		TableName:        proto.String(table.Name()),
 		LastDurableMrsId: proto.Int64(-1), // none: the log has no operations
-		Schema:           meta.SchemaMessage(s),
+		Schema:           kuduschema.Message(s),
 		SchemaVersion:    proto.Uint32(p.SchemaVersion),
 		TabletDataState:  proto.Int32(int32(kudupb.TabletDataState_TABLET_DATA_READY)),
 		Partition:        &kudupb.PartitionPB{PartitionKeyStart: []byte{}, PartitionKeyEnd: []byte{}},

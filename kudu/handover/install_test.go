@@ -17,9 +17,9 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/internal/kudutest"
 	"github.com/oribi-db/oribi/internal/kuduwal"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/must"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -86,7 +86,7 @@ func emptyTablets(
 	d := must.Get(kudufs.Format(fsys, "/ts"))(t)
 	for i := range n {
 		m := newSuperblock(table, s)
-		m.Schema = meta.SchemaMessage(s)
+		m.Schema = kuduschema.Message(s)
 		for i, c := range m.Schema.Columns {
 			c.Id = proto.Uint32(uint32(100 - i))
 		}
@@ -280,7 +280,7 @@ func TestInstallWarnsOfReplicasAndLog(t *testing.T) {
 	voter := m.CommittedConfig.Peers[0]
 	m.CommittedConfig.Peers = append(m.CommittedConfig.Peers, voter, voter)
 	logs, _ := d.LogDirs(id)
-	other := kuduwal.NewSegment(strings.Repeat("0", 32), meta.SchemaMessage(table.Schema()), 0)
+	other := kuduwal.NewSegment(strings.Repeat("0", 32), kuduschema.Message(table.Schema()), 0)
 	err := errors.Join(kudufs.Replace(fsys, d.ConsensusPath(id), kudufs.AppendContainer(nil, kudufs.ConsensusKind, m)),
 		kudufs.Replace(fsys, filepath.Join(logs, kuduwal.FirstSegment), other))
 	must.Do(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/internal/kuduwal"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -42,7 +42,7 @@ func (in *installation) checkTarget() error {
 	if err := in.checkLog(); err != nil {
 		return err
 	}
-	to, err := meta.SchemaFromMessage(in.super.Schema)
+	to, err := kuduschema.FromMessage(in.super.Schema)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduschema"
 	"github.com/oribi-db/oribi/internal/kuduwal"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -95,7 +95,7 @@ func (p *partition) hashesOf(
 	if len(by.GetCustomHashSchemaRanges()) == 0 {
 		return by.GetHashSchema(), nil
 	}
-	s, err := meta.SchemaFromMessage(of)
+	s, err := kuduschema.FromMessage(of)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,11 @@
-package meta
+// Package kuduschema converts schemas to Kudu's messages and back, as superblocks, logs, and calls to
+// servers have them. A schema without ids, as clients send it, is [Message] of it with the ids
+// removed: package kudurow does that.
+//
+// Source: tablet spec §2.2.
+package kuduschema
 
 import (
-	"slices"
-
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -10,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// SchemaMessage converts a schema to Kudu's message. Source: tablet spec §2.2.
-func SchemaMessage(s *schema.Schema) *kudupb.SchemaPB {
+// Message converts a schema to Kudu's message.
+func Message(s *schema.Schema) *kudupb.SchemaPB {
 	m := &kudupb.SchemaPB{Columns: make([]*kudupb.ColumnSchemaPB, len(s.Columns))}
 	for i := range s.Columns {
 		m.Columns[i] = columnMessage(&s.Columns[i], i < s.Keys)
@@ -54,10 +57,10 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 	return m
 }
 
-// SchemaFromMessage converts Kudu's message to a schema. Every column has its ID, key columns are
+// FromMessage converts Kudu's message to a schema. Every column has its ID, key columns are
 // first, and the rules of schema.New apply. Errors: ErrCorrupt; ErrUnsupported for nested columns
 // that are not arrays.
-func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
+func FromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
 	if m == nil {
 		return nil, fault.Corruptf("schema: absent")
 	}
@@ -119,35 +122,4 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 		Element:       element,
 		Comment:       m.GetComment(),
 	}, nil
-}
-
-// formMessages returns what Kudu's message of the schema cannot say: the columns whose compression
-// is LZ4HC or Dense.
-func formMessages(s *schema.Schema) (forms []*kudupb.ColumnForm) {
-	for i := range s.Columns {
-		if c := &s.Columns[i]; c.Compression != c.Compression.Codec() {
-			forms = append(forms, &kudupb.ColumnForm{Column: int32(c.ID), Compression: uint32(c.Compression)})
-		}
-	}
-	return forms
-}
-
-// withForms returns s with the compressions in forms. Those that a newer version has added are
-// ignored: the column keeps Kudu's codec. Errors: ErrCorrupt.
-func withForms(s *schema.Schema, forms []*kudupb.ColumnForm) (*schema.Schema, error) {
-	if len(forms) == 0 {
-		return s, nil
-	}
-	columns := slices.Clone(s.Columns)
-	for _, f := range forms {
-		i, k := s.IndexID(schema.ColumnID(f.Column)), schema.Compression(f.Compression)
-		if k != schema.LZ4HC && k != schema.Dense {
-			continue
-		}
-		if i < 0 || columns[i].Compression != k.Codec() {
-			return nil, fault.Corruptf("column %d is not one of %s", f.Column, k)
-		}
-		columns[i].Compression = k
-	}
-	return schema.New(columns, s.Keys)
 }
