@@ -99,7 +99,7 @@ func (in *installation) check() (err error) {
 	if err := in.checkTarget(); err != nil {
 		return fmt.Errorf("tablet %s: %w", in.tablet, err)
 	}
-	if in.partition, err = newPartition(in.super, in.schema); err != nil {
+	if in.partition, err = newPartition(in.super); err != nil {
 		return fmt.Errorf("tablet %s: %w", in.tablet, err)
 	}
 	now := mvcc.EndOf(time.Now())

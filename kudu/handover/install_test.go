@@ -41,9 +41,8 @@ func TestPartitionsOfServersTablets(t *testing.T) {
 	partitions := map[string]*partition{}
 	rows := 0
 	for _, from := range c.Tablets {
-		table := openKudu(t, d, from.ID)
 		m := must.Get(files.Superblock(from.ID))(t)
-		p := must.Get(newPartition(m, table.Schema))(t)
+		p := must.Get(newPartition(m))(t)
 		partitions[from.ID] = p
 	}
 	for _, from := range c.Tablets {
@@ -209,7 +208,7 @@ func TestInstallRefusals(t *testing.T) {
 			m.TabletDataState = proto.Int32(int32(kudupb.TabletDataState_TABLET_DATA_TOMBSTONED))
 		}, InstallOptions{}},
 		{"partition", "not in the tablet's partition", buckets(2), InstallOptions{}},
-		{"bucket", "bucket 0 of 0", buckets(0), InstallOptions{PartitionOnly: true}},
+		{"bucket", "with 0 buckets", buckets(0), InstallOptions{PartitionOnly: true}},
 		{"group", "data directories", func(_ int, m *kudupb.TabletSuperBlockPB) {
 			m.DataDirGroup = &kudupb.DataDirGroupPB{Uuids: [][]byte{[]byte("other")}}
 		}, InstallOptions{}},
