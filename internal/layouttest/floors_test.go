@@ -41,6 +41,7 @@ var floors = map[string]int{
 	"internal/storedir":  8,
 	"internal/layoutsvg": 8,
 	"kudu":               8,
+	"kudu/client":        8,
 	"kudu/handover":      11,
 
 	"compaction":        2,

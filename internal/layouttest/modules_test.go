@@ -21,7 +21,8 @@ var productModules = map[string][]string{
 	// checksums of blocks and frames
 	"github.com/zeebo/xxh3": {"blockmanager", "internal/keydir", "internal/wal"},
 	// messages of the formats
-	"google.golang.org/protobuf": {"internal", "bloom", "cfile", "delta", "rowset", "hfile", "kudu/handover"},
+	"google.golang.org/protobuf": {"internal", "bloom", "cfile", "delta", "rowset", "hfile", "kudu/client",
+		"kudu/handover"},
 	// fallocate, hole punching, locks; processor features
 	"golang.org/x/sys":       {"vfs", "internal/encoding"},
 	"golang.org/x/time":      {"internal/store"}, // limit of the bandwidth of compactions

@@ -1,0 +1,64 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// attempts are the attempts of one call of this package. They end with its context.
+type attempts struct {
+	c *Client
+	n int // how many have failed
+}
+
+// maxDoublings limits a pause to 4 s.
+const maxDoublings = 12
+
+// again waits before the next attempt of a call that has failed with err, which is worth a
+// repetition. It returns err with the reason if there is no time for one.
+//
+// A pause is random, up to 2 ms after the first attempt and twice as much after each other one, as
+// in Kudu's clients: many clients that wait for one server do not come back at once.
+func (a *attempts) again(ctx context.Context, err error) error { return a.wait(ctx, err, maxDoublings) }
+
+func (a *attempts) wait(ctx context.Context, err error, doublings int) error {
+	a.n++
+	reason := ctx.Err()
+	if reason == nil {
+		pause := time.Duration(a.c.random() * float64(time.Millisecond<<min(a.n, doublings)))
+		if deadline, ok := ctx.Deadline(); ok {
+			pause = min(pause, time.Until(deadline)/2)
+		}
+		reason = a.c.o.sleep(ctx, pause)
+	}
+	if reason != nil {
+		return fmt.Errorf("%w (given up after %d attempts: %w)", err, a.n, reason)
+	}
+	return nil
+}
+
+// poll waits before the next question whether what a call has begun is done. Without time for one it
+// returns an error that says what the state is.
+func (a *attempts) poll(ctx context.Context, state string) error {
+	return a.wait(ctx, errors.New(state), pollDoublings)
+}
+
+// pollDoublings limits a pause between two questions to a quarter of a second.
+const pollDoublings = 7
+
+// random returns a random number in [0, 1).
+func (c *Client) random() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rnd.Float64()
+}
+
+// limit returns ctx with a deadline.
+func (c *Client) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.o.Timeout)
+}
