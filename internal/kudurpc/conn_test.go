@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -255,4 +256,47 @@ func TestPoolClose(t *testing.T) {
 	p.Close()
 	close(release)
 	s.Stop()
+}
+
+// A server that reads nothing more fills up the connection. A call whose caller no longer waits does
+// not hold up later ones for longer than its own deadline: they use another connection.
+func TestServersThatDoNotRead(t *testing.T) {
+	deaf := make(chan struct{}, 2)
+	s := rpctest.Start(t, rpctest.Options{Deaf: func() { deaf <- struct{}{} }})
+	p := pool(t, kudurpc.Options{CallTimeout: 100 * time.Millisecond})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-deaf
+		cancel()
+	}()
+	large := ping()
+	large.Request = &pb.ScanRequestPB{ScannerId: make([]byte, 40<<20)}
+	must.Fail(t, p.Do(ctx, s.Address, large), context.Canceled)
+	for range 2 {
+		must.Equal(t, kudurpc.ClassOf(p.Do(t.Context(), s.Address, ping())), kudurpc.Unreachable)
+	}
+	must.Equal(t, s.Connections(), 2)
+}
+
+// deadlines is a connection that remembers its last deadline.
+type deadlines struct {
+	net.Conn
+	last *time.Time
+}
+
+func (d deadlines) SetDeadline(t time.Time) error {
+	*d.last = t
+	return d.Conn.SetDeadline(t)
+}
+
+// The deadline of a negotiation does not end the connection later.
+func TestNegotiatedConnectionsHaveNoDeadline(t *testing.T) {
+	s := rpctest.Start(t, rpctest.Options{Handle: answering(rpctest.Reply{Message: scanned("x")})})
+	last := time.Unix(1, 0)
+	p := pool(t, kudurpc.Options{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		nc, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return deadlines{nc, &last}, err
+	}})
+	must.Do(t, p.Do(t.Context(), s.Address, ping()))
+	must.Equal(t, last.IsZero(), true)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -47,6 +48,20 @@ func TestFramesThatDoNotFit(t *testing.T) {
 	}
 	_, err := NewFrameReader(bytes.NewReader(must.Hex(t, "00000004 02 0801 00")), 100).Next(&pb.ResponseHeader{})
 	must.Do(t, err)
+}
+
+func TestHeadersHaveALimit(t *testing.T) {
+	for _, test := range []struct {
+		size int
+		kind error
+	}{{maxHeader - 10, nil}, {maxHeader, fault.ErrCorrupt}} {
+		header := &pb.ResponseHeader{CallId: proto.Int32(1)}
+		header.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 9, protowire.BytesType),
+			make([]byte, test.size)))
+		data := must.Get(AppendFrame(nil, header, nil, 1<<20))(t)
+		_, err := NewFrameReader(bytes.NewReader(data), 1<<20).Next(&pb.ResponseHeader{})
+		must.Fail(t, err, test.kind, test.size)
+	}
 }
 
 func TestSidecarsThatDoNotFit(t *testing.T) {

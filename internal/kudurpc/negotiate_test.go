@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudurpc"
@@ -42,6 +43,9 @@ func TestNegotiation(t *testing.T) {
 			token: true, how: "token"},
 		{name: "token, wrapped", server: rpctest.Options{TLS: ca.Server(), Token: token, Wrap: true}, token: true,
 			how: "token", encrypted: true},
+		{name: "plain, wrapped, certificate of an intermediate CA",
+			server: rpctest.Options{TLS: ca.Below().Server(), Wrap: true},
+			client: kudurpc.Options{RootCAs: ca.Pool()}, how: "plain", encrypted: true},
 		{name: "token, not asked for", server: rpctest.Options{TLS: ca.Server()}, token: true, how: "plain"},
 		{name: "JWT", server: rpctest.Options{TLS: ca.Server(), Wrap: true, JWT: "a.b.c"},
 			client: kudurpc.Options{JWT: "a.b.c", RootCAs: ca.Pool()}, how: "jwt", encrypted: true},
@@ -191,7 +195,7 @@ func TestOtherHostsAreEncrypted(t *testing.T) {
 // of the pool.
 func TestNegotiationEnds(t *testing.T) {
 	s := rpctest.Start(t, rpctest.Options{Greet: func(nc net.Conn) { io.Copy(io.Discard, nc) }})
-	p := pool(t, kudurpc.Options{})
+	p := pool(t, kudurpc.Options{DialTimeout: time.Hour})
 	err := p.Do(limited(t), s.Address, ping())
 	must.Fail(t, err, context.DeadlineExceeded)
 	must.Equal(t, kudurpc.ClassOf(err), kudurpc.Unreachable)
@@ -212,4 +216,20 @@ func TestPrimaryConnections(t *testing.T) {
 	must.Do(t, p.DoPrimary(t.Context(), s.Address, ping()))
 	must.Equal(t, []string{<-how, <-how}, []string{"token", "plain"})
 	must.Equal(t, s.Connections(), 2)
+}
+
+// A token without a CA to check servers by is not offered.
+func TestTokenWithoutCA(t *testing.T) {
+	ca := rpctest.NewCA(t)
+	token := &pb.SignedTokenPB{TokenData: []byte("alice's token")}
+	how := ""
+	s := rpctest.Start(t, rpctest.Options{TLS: ca.Server(), Token: token, Handle: func(r *rpctest.Request) rpctest.Reply {
+		how = r.How
+		return rpctest.Reply{Message: scanned("x")}
+	}})
+	p := pool(t, kudurpc.Options{})
+	must.Do(t, p.Trust(nil, token))
+	must.Do(t, p.Do(t.Context(), s.Address, ping()))
+	must.Equal(t, how, "plain")
+	must.Fail(t, p.Trust([][]byte{{1, 2}}, token), fault.ErrCorrupt)
 }

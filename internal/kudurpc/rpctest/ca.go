@@ -20,19 +20,33 @@ import (
 type CA struct {
 	DER []byte // its certificate
 
-	t    testing.TB
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	t     testing.TB
+	above [][]byte // certificates from this one up to the root, without it
+	cert  *x509.Certificate
+	key   *ecdsa.PrivateKey
 }
 
 // NewCA returns a new CA.
-func NewCA(t testing.TB) *CA {
+func NewCA(t testing.TB) *CA { return newCA(t, nil) }
+
+// Below returns a new CA whose certificate ca signs. Servers send it with their own.
+func (ca *CA) Below() *CA { return newCA(ca.t, ca) }
+
+func newCA(t testing.TB, signer *CA) *CA {
 	t.Helper()
 	ca := &CA{t: t, key: must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kudu-ipki-ca"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	ca.DER = must.Get(x509.CreateCertificate(rand.Reader, template, template, &ca.key.PublicKey, ca.key))(t)
+	parent, key := template, ca.key
+	if signer != nil {
+		template.SerialNumber, template.Subject.CommonName = big.NewInt(3), "intermediate"
+		parent, key = signer.cert, signer.key
+	}
+	ca.DER = must.Get(x509.CreateCertificate(rand.Reader, template, parent, &ca.key.PublicKey, key))(t)
+	if signer != nil {
+		ca.above = append([][]byte{ca.DER}, signer.above...)
+	}
 	ca.cert = must.Get(x509.ParseCertificate(ca.DER))(t)
 	return ca
 }
@@ -71,5 +85,5 @@ func (ca *CA) issue(extra []pkix.Extension) *tls.Certificate {
 	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), ExtraExtensions: extra}
 	der := must.Get(x509.CreateCertificate(rand.Reader, template, ca.cert, &key.PublicKey, ca.key))(ca.t)
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return &tls.Certificate{Certificate: append([][]byte{der}, ca.above...), PrivateKey: key}
 }

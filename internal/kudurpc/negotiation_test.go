@@ -1,0 +1,59 @@
+package kudurpc
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
+	"github.com/oribi-db/oribi/internal/must"
+)
+
+// Answers that no server gives are refused.
+func TestAnswersThatNoServerGives(t *testing.T) {
+	begin := func(types ...*pb.AuthenticationTypePB) *pb.NegotiatePB {
+		return &pb.NegotiatePB{Step: step(pb.NegotiatePB_NEGOTIATE), AuthnTypes: types,
+			SaslMechanisms: []*pb.NegotiatePB_SaslMechanism{{Mechanism: proto.String("PLAIN")}}}
+	}
+	sasl := &pb.AuthenticationTypePB{Sasl: &pb.AuthenticationTypePB_Sasl{}}
+	for text, messages := range map[string][]*pb.NegotiatePB{
+		"message SASL_CHALLENGE in the negotiation, want NEGOTIATE": {{Step: step(pb.NegotiatePB_SASL_CHALLENGE)}},
+		"message NEGOTIATE in the negotiation, want SASL_SUCCESS":   {begin(), begin()},
+		"the server chose 2 ways of authentication":                 {begin(sasl, sasl)},
+		"a way of authentication that was not offered": {
+			begin(&pb.AuthenticationTypePB{Certificate: &pb.AuthenticationTypePB_Certificate{}})},
+		"authentication that was not offered": {begin(&pb.AuthenticationTypePB{Token: &pb.AuthenticationTypePB_Token{}})},
+	} {
+		var data []byte
+		for _, m := range messages {
+			data = append(data, frame(t, responseHeader(negotiationID), m)...)
+		}
+		o := Options{User: "u"}.withDefaults()
+		_, _, err := negotiate(scripted{bytes.NewReader(data), 1}, &o, credentials{})
+		must.Fail(t, err, fault.ErrCorrupt, text)
+		must.Contain(t, err.Error(), text)
+	}
+	data := append(frame(t, responseHeader(negotiationID), begin(sasl)),
+		frame(t, responseHeader(negotiationID), &pb.NegotiatePB{Step: step(pb.NegotiatePB_SASL_SUCCESS)})...)
+	o := Options{User: "u"}.withDefaults()
+	_, _, err := negotiate(scripted{bytes.NewReader(data), 1}, &o, credentials{})
+	must.Do(t, err)
+}
+
+// A connection that was idle for long is not used again: the server is about to close it.
+func TestIdleConnections(t *testing.T) {
+	ready := make(chan struct{})
+	close(ready)
+	l := &link{ready: ready, conn: &conn{nc: scripted{}, done: make(chan struct{}), calls: map[int32]*pending{},
+		used: time.Now()}}
+	must.Equal(t, l.usable(), true)
+	l.conn.used = time.Now().Add(-maxIdle - time.Second)
+	l.conn.calls[1] = &pending{}
+	must.Equal(t, l.usable(), true)
+	delete(l.conn.calls, 1)
+	must.Equal(t, l.usable(), false)
+	must.Fail(t, l.conn.failure(), errIdle)
+}
