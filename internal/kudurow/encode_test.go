@@ -286,3 +286,45 @@ func BenchmarkEncode(b *testing.B) {
 	b.SetBytes(int64(out.Bytes()))
 	b.ReportMetric(float64(b.N)*float64(len(rows))/b.Elapsed().Seconds()/1e6, "Mrows/s")
 }
+
+// Operations that are read back and appended again are the same bytes if they were appended from cells.
+func TestOperationsAreReadBack(t *testing.T) {
+	r := seedtest.Rand(t)
+	for range seedtest.Rounds(200, 50) {
+		s := randomSchema(t, r)
+		e := NewEncoder(s)
+		var rows [][][]byte
+		var in, out Rows
+		for range 1 + r.IntN(30) {
+			row := randomRow(r, s.Columns)
+			op := []Operation{kudupb.RowOperationType_UPSERT, kudupb.RowOperationType_DELETE_ROW}[r.IntN(2)]
+			must.Do(t, e.AppendRow(&in, op, row, nil))
+			if isDelete(op) {
+				clear(row[s.Keys:])
+			}
+			rows = append(rows, row)
+		}
+		n := 0
+		must.Do(t, e.Each(&in, func(row *Row) error {
+			must.Equal(t, row.Cells, rows[n])
+			e.Append(&out, row)
+			n++
+			return nil
+		}))
+		must.Equal(t, n, len(rows))
+		must.Equal(t, out.Operations, in.Operations)
+		must.Equal(t, string(out.Indirect), string(in.Indirect))
+	}
+}
+
+func TestRowsThatFit(t *testing.T) {
+	s := exampleSchema(t)
+	rows := [][][]byte{{{1, 0, 0, 0}, nil, make([]byte, 100)}, {{2, 0, 0, 0}, nil, []byte{}}, {{3, 0, 0, 0}, nil, nil}}
+	source := must.Get(NewEncoder(s).Source(kudupb.RowOperationType_UPSERT, batchOf(s.Columns, rows)))(t)
+	const stride = 1 + 1 + 1 + 4 + 8 + 16
+	at := []int32{0, 1, 2}
+	for limit, want := range map[int]int{1: 1, stride + 100: 1, 2*stride + 99: 1, 2*stride + 100: 2, 3*stride + 100: 3} {
+		must.Equal(t, source.Fit(at, limit), want, limit)
+	}
+	must.Equal(t, source.Fit(nil, 1), 0)
+}
