@@ -20,6 +20,7 @@ type Encoder struct {
 	auto     int // the auto-incrementing column, -1 for none
 	bitmap   int // bytes of a bitmap
 	nullable bool
+	sets     [3]batch.Bitmap // the columns that an insert, a delete, and others give if nothing else is said
 }
 
 // stringSlot is the size of a byte string among the rows: its offset and length in the indirect data.
@@ -29,6 +30,14 @@ const stringSlot = 16 // file format: never change
 func NewEncoder(s *schema.Schema) *Encoder {
 	e := &Encoder{schema: s, keys: keyenc.NewEncoder(s), auto: s.AutoIncrement(), bitmap: (len(s.Columns) + 7) / 8}
 	e.nullable = slices.ContainsFunc(s.Columns, func(c schema.Column) bool { return c.Nullable })
+	for i := range e.sets {
+		e.sets[i] = batch.MakeBitmap(len(s.Columns))
+		e.sets[i].SetRange(0, len(s.Columns))
+	}
+	e.sets[1].ClearRange(s.Keys, len(s.Columns))
+	if e.auto >= 0 {
+		e.sets[0].Clear(e.auto)
+	}
 	return e
 }
 
@@ -50,34 +59,45 @@ func (r *Rows) Message() *kudupb.RowOperationsPB {
 	return &kudupb.RowOperationsPB{Rows: r.Operations, IndirectData: r.Indirect}
 }
 
-// AppendRow appends an operation. cells has a cell for each column of the schema, nil for NULL; set
-// has a bit for each that is given, nil means all, or those of the key for a delete. An insert never
-// gives an auto-incrementing column. Errors: *CellError, ErrRow; r is then unchanged.
+// AppendRow is CheckRow and AppendChecked. Errors: *CellError, ErrRow; r is then unchanged.
 func (e *Encoder) AppendRow(r *Rows, op Operation, cells [][]byte, set batch.Bitmap) error {
+	if err := e.CheckRow(op, cells, set); err != nil {
+		return err
+	}
+	e.AppendChecked(r, op, cells, set)
+	return nil
+}
+
+// CheckRow checks an operation. cells has a cell for each column of the schema, nil for NULL; set has a
+// bit for each that is given, nil means all, or those of the key for a delete. An insert never gives an
+// auto-incrementing column. Errors: *CellError, ErrRow.
+func (e *Encoder) CheckRow(op Operation, cells [][]byte, set batch.Bitmap) error {
 	if len(cells) != len(e.schema.Columns) {
 		return badCell("%d cells of %d columns", len(cells), len(e.schema.Columns))
 	}
 	if set == nil {
 		set = e.all(op)
 	}
-	if err := e.checkRow(op, cells, set); err != nil {
-		return err
+	return e.checkRow(op, cells, set)
+}
+
+// AppendChecked appends an operation that CheckRow has accepted.
+func (e *Encoder) AppendChecked(r *Rows, op Operation, cells [][]byte, set batch.Bitmap) {
+	if set == nil {
+		set = e.all(op)
 	}
 	e.appendRow(r, op, cells, set)
-	return nil
 }
 
 // all returns the columns that an operation gives if nothing else is said.
 func (e *Encoder) all(op Operation) batch.Bitmap {
-	set := batch.MakeBitmap(len(e.schema.Columns))
-	set.SetRange(0, len(e.schema.Columns))
 	switch {
+	case isInsert(op):
+		return e.sets[0]
 	case isDelete(op):
-		set.ClearRange(e.schema.Keys, len(e.schema.Columns))
-	case isInsert(op) && e.auto >= 0:
-		set.Clear(e.auto)
+		return e.sets[1]
 	}
-	return set
+	return e.sets[2]
 }
 
 func isDelete(op Operation) bool {
@@ -96,7 +116,7 @@ func isUpdate(op Operation) bool {
 	return op == kudupb.RowOperationType_UPDATE || op == kudupb.RowOperationType_UPDATE_IGNORE
 }
 
-// checkRow checks what AppendRow is given.
+// checkRow checks the columns that an operation gives, their cells, and the size of the key.
 func (e *Encoder) checkRow(op Operation, cells [][]byte, set batch.Bitmap) error {
 	if err := e.checkSet(op, set); err != nil {
 		return err

@@ -218,8 +218,9 @@ func (p *Partitioner) appendEach(dst [][]byte, columns []*batch.Vector, n int) [
 	cells := make([][]byte, p.keys)
 	var buf []byte
 	for row := range n {
-		for i := range cells {
-			cells[i] = columns[i].Cell(row)
+		if !keyOf(cells, columns, row) {
+			dst = append(dst, nil)
+			continue
 		}
 		if cap(buf)-len(buf) < 1<<10 {
 			buf = make([]byte, 0, 32<<10)
@@ -229,4 +230,17 @@ func (p *Partitioner) appendEach(dst [][]byte, columns []*batch.Vector, n int) [
 		dst = append(dst, buf[at:len(buf):len(buf)])
 	}
 	return dst
+}
+
+// keyOf sets cells to the key of a row; ok is false if it has a NULL.
+func keyOf(cells [][]byte, columns []*batch.Vector, row int) (ok bool) {
+	for i, v := range columns {
+		if v == nil { // the auto-incrementing column
+			continue
+		}
+		if cells[i] = v.Cell(row); cells[i] == nil {
+			return false
+		}
+	}
+	return true
 }

@@ -23,6 +23,7 @@ type Client struct {
 	o       Options
 	pool    *kudurpc.Pool
 	masters *masters
+	clock   clock
 
 	mu  sync.Mutex
 	rnd *rand.Rand // of the pauses between attempts

@@ -1,0 +1,214 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudurow"
+	"github.com/oribi-db/oribi/internal/kudurpc"
+	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
+)
+
+// tabletScan is the scan of one tablet.
+type tabletScan struct {
+	s   *Scan
+	id  string
+	try *tries
+
+	scanner  []byte // empty: a new one must be opened
+	number   uint32 // of the next call of the scanner
+	lastKey  []byte // of an ordered scan
+	returned bool   // rows were returned
+	ended    bool
+}
+
+// read reads a tablet to its end.
+func (s *Scan) read(ctx context.Context, id string) error {
+	try, err := s.t.tries(ctx, id, false, s.p.o.Followers)
+	if err != nil {
+		return fmt.Errorf("scan: %w", err)
+	}
+	r := &tabletScan{s: s, id: id, try: try}
+	defer r.close(ctx)
+	for !r.ended {
+		a, err := r.next(ctx)
+		if err != nil {
+			return fmt.Errorf("scan: %w", err)
+		}
+		if err := r.deliver(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepAlive is how often the server is told that a scanner is in use while its rows wait for the caller.
+// It forgets scanners after 60 s.
+const keepAlive = 20 * time.Second
+
+// deliver hands rows to the caller of the scan.
+func (r *tabletScan) deliver(ctx context.Context, a *answer) error {
+	r.returned = r.returned || a.rows > 0
+	ticks := time.NewTicker(keepAlive)
+	defer ticks.Stop()
+	for {
+		select {
+		case r.s.results <- a:
+			return nil
+		case <-ctx.Done():
+			r.s.memory.give(a.buffer)
+			return context.Cause(ctx)
+		case <-ticks.C:
+			r.stayAlive(ctx)
+		}
+	}
+}
+
+// stayAlive asks the server to keep the scanner. If that fails, so will the next call.
+func (r *tabletScan) stayAlive(ctx context.Context) {
+	if len(r.scanner) > 0 {
+		r.try.call(ctx, &kudurpc.Call{Method: "ScannerKeepAlive", Response: &pb.ScannerKeepAliveResponsePB{},
+			Request: &pb.ScannerKeepAliveRequestPB{ScannerId: r.scanner}})
+	}
+}
+
+// next returns the next rows, perhaps none.
+func (r *tabletScan) next(ctx context.Context) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.s.p.o.Timeout)
+	defer cancel()
+	size := r.s.p.o.BatchBytes
+	buffer, ok := r.s.memory.take(size)
+	if !ok {
+		return nil, context.Cause(ctx)
+	}
+	r.try.n = 0
+	for {
+		var response pb.ScanResponsePB
+		call := &kudurpc.Call{Method: "Scan", Request: r.request(), Response: &response, Buffer: buffer,
+			Features: r.s.p.features}
+		err := r.try.call(ctx, call)
+		buffer = call.Buffer
+		if err == nil {
+			r.s.memory.resize(size, len(buffer))
+			a, err := r.answer(&response, call)
+			if err != nil {
+				r.s.memory.give(buffer)
+			}
+			return a, err
+		}
+		if err = r.recover(ctx, err); err != nil {
+			r.s.memory.resize(size, 0)
+			return nil, err
+		}
+	}
+}
+
+// request returns the next request.
+func (r *tabletScan) request() *pb.ScanRequestPB {
+	m := &pb.ScanRequestPB{BatchSizeBytes: proto.Uint32(uint32(r.s.p.o.BatchBytes))}
+	if len(r.scanner) > 0 {
+		m.ScannerId, m.CallSeqId = r.scanner, &r.number
+		return m
+	}
+	m.NewScanRequest = r.s.newScan(r.try, r.lastKey)
+	return m
+}
+
+// newScan returns the request for a new scanner, after a key if that is not nil.
+func (s *Scan) newScan(try *tries, lastKey []byte) *pb.NewScanRequestPB {
+	m := proto.CloneOf(s.p.request)
+	m.TabletId, m.AuthzToken, m.PropagatedTimestamp = []byte(try.tablet.id), try.token, s.t.c.clock.now()
+	if lastKey != nil {
+		m.LastPrimaryKey, m.StartPrimaryKey = lastKey, nil // both together are refused
+	}
+	return m
+}
+
+// answer notes an answer, and returns its rows.
+func (r *tabletScan) answer(m *pb.ScanResponsePB, call *kudurpc.Call) (*answer, error) {
+	p := r.s.p
+	r.s.t.c.clock.see(m.GetPropagatedTimestamp())
+	if err := r.note("Scan", m.GetScannerId(), m.GetHasMoreResults()); err != nil {
+		return nil, err
+	}
+	if p.o.Ordered && m.GetLastPrimaryKey() != nil {
+		r.lastKey = m.GetLastPrimaryKey()
+	}
+	a := &answer{tablet: r.id, buffer: call.Buffer}
+	if m.ColumnarData == nil { // no rows
+		return a, nil
+	}
+	var err error
+	if a.rows, err = kudurow.CountRows(m.ColumnarData); err != nil {
+		return nil, r.try.bad("Scan", err)
+	}
+	if len(p.columns) == 0 {
+		return a, nil
+	}
+	if a.batch, err = kudurow.Decode(p.columns, m.ColumnarData, call.Sidecars); err != nil {
+		return nil, r.try.bad("Scan", err)
+	}
+	for i := range p.tests.Client {
+		p.tests.Client[i].Eval(a.batch.Columns[p.at[i]], a.batch.Selection)
+	}
+	a.rows = int64(a.batch.Selected())
+	a.batch.Schema, a.batch.Columns = p.columns[:p.n:p.n], a.batch.Columns[:p.n:p.n]
+	return a, nil
+}
+
+// note notes an answer: its scanner, and whether more follows.
+func (r *tabletScan) note(method string, scanner []byte, more bool) error {
+	if len(r.scanner) == 0 {
+		r.scanner, r.number = scanner, 0
+	}
+	r.number++
+	if r.ended = !more; r.ended {
+		r.scanner = nil
+	} else if len(r.scanner) == 0 {
+		return r.try.bad(method, fault.Corruptf("more rows follow, without a scanner"))
+	}
+	return nil
+}
+
+// errScanLost: rows of an unordered scan were returned, and the server that knows which has failed.
+var errScanLost = errors.New("the rows that follow are unknown to other servers: set Ordered")
+
+// recover prepares for the attempt after one that failed with err.
+func (r *tabletScan) recover(ctx context.Context, err error) error {
+	switch class := kudurpc.ClassOf(err); {
+	case len(r.scanner) == 0:
+		return r.try.recover(ctx, err)
+	case class == kudurpc.Busy, class == kudurpc.Unavailable:
+		return r.try.again(ctx, err) // the scanner waits, at the same call
+	case class == kudurpc.Unreachable, class == kudurpc.NotServing, class == kudurpc.NoTablet, class == kudurpc.NoScanner:
+	default:
+		return err
+	}
+	if r.returned && !r.s.p.o.Ordered {
+		return fmt.Errorf("%w: %w", errScanLost, err)
+	}
+	r.scanner = nil
+	if kudurpc.ClassOf(err) == kudurpc.NoScanner {
+		return r.try.again(ctx, err)
+	}
+	return r.try.recover(ctx, err)
+}
+
+// closeTimeout bounds how long a scan waits for a server to forget its scanner.
+const closeTimeout = time.Second
+
+// close lets the server forget a scanner that was not read to its end.
+func (r *tabletScan) close(ctx context.Context) {
+	if len(r.scanner) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	r.try.call(ctx, &kudurpc.Call{Method: "Scan", Response: &pb.ScanResponsePB{}, Request: &pb.ScanRequestPB{
+		ScannerId: r.scanner, CallSeqId: &r.number, BatchSizeBytes: proto.Uint32(0), CloseScanner: proto.Bool(true)}})
+}
