@@ -242,7 +242,8 @@ func TestSourcesThatDoNotFit(t *testing.T) {
 		"too few cells":       {short, fault.ErrSchema},
 		"vector is missing":   {&batch.RecordBatch{Schema: []schema.Column{k, v}, Len: 1}, fault.ErrRow},
 		"no selection":        {&batch.RecordBatch{Len: 1}, fault.ErrRow},
-		"vector that is null": {&batch.RecordBatch{Schema: []schema.Column{k}, Columns: []*batch.Vector{nil}}, fault.ErrSchema},
+		"vector that is null": {&batch.RecordBatch{Schema: []schema.Column{k},
+			Columns: []*batch.Vector{nil}}, fault.ErrSchema},
 	} {
 		must.Fail(t, must.Err(e.Source(kudupb.RowOperationType_UPSERT, c.b)), c.want, name)
 	}

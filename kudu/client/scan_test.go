@@ -61,7 +61,8 @@ func (d *fakeTablets) byKey(rows [][][]byte) map[string][][]byte {
 func TestScansReturnAllRows(t *testing.T) {
 	r := seedtest.Rand(t)
 	d, want := withRows(t, r, 300)
-	for _, o := range []ScanOptions{{}, {Ordered: true}, {Tablets: 1}, {Followers: true, NoCache: true}, {MemoryBytes: 1}} {
+	for _, o := range []ScanOptions{{}, {Ordered: true}, {Tablets: 1}, {Followers: true, NoCache: true},
+		{MemoryBytes: 1}} {
 		s := must.Get(d.table.Scan(t.Context(), o))(t)
 		must.Equal(t, s.Columns()[0].Name, "k")
 		rows := must.Get(rowsOf(s))(t)

@@ -103,7 +103,8 @@ func checkIDs(t *testing.T, ids []*pb.RequestIdPB) {
 	attempts := map[int64]int64{}
 	first := int64(0)
 	for _, id := range ids {
-		if id.GetAttemptNo() <= attempts[id.GetSeqNo()] || id.GetSeqNo() < first || id.GetFirstIncompleteSeqNo() > id.GetSeqNo() {
+		seq := id.GetSeqNo()
+		if id.GetAttemptNo() <= attempts[seq] || seq < first || id.GetFirstIncompleteSeqNo() > seq {
 			t.Errorf("request %v after those below %d were complete", id, first)
 		}
 		attempts[id.GetSeqNo()] = id.GetAttemptNo()
@@ -199,7 +200,7 @@ func TestRangesThatAreNew(t *testing.T) {
 
 // When a tablet is gone, its rows go to those that have them now; rows of a range that was dropped are
 // row errors.
-func TestTabletsThatAreGone(t *testing.T) {
+func TestRowsOfTabletsThatAreGone(t *testing.T) {
 	d := newFakeTablets(t)
 	s := must.Get(d.table.NewSession(t.Context(), nil))(t)
 	defer s.Close()
