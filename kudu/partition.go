@@ -2,12 +2,13 @@ package kudu
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kudurow"
 	"github.com/oribi-db/oribi/internal/kuduwal"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
@@ -97,22 +98,9 @@ func customBounds(message []byte, cols []int, s *schema.Schema) (from, to json.R
 
 // identified returns the indexes in the schema of columns. Those that the schema does not have are
 // left out.
-func identified(columns []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, s *schema.Schema) (out []int) {
-	for _, c := range columns {
-		i := s.Index(c.GetName())
-		if c.GetName() == "" {
-			i = s.IndexID(schema.ColumnID(c.GetId()))
-		}
-		if i >= 0 {
-			out = append(out, i)
-		}
-	}
-	return out
+func identified(columns []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, s *schema.Schema) []int {
+	return slices.DeleteFunc(kudurow.Identified(columns, s), func(i int) bool { return i < 0 })
 }
-
-// Partition keys are the numbers of the buckets, in 4 bytes each, big-endian, then the columns of
-// the range, encoded like a primary key. A key that ends earlier is below all that begin with it.
-const bucketBytes = 4 // file format: never change
 
 func partition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) Partition {
 	p := Partition{Buckets: append([]int32{}, m.Partition.HashBuckets...), From: json.RawMessage("null"),
@@ -121,7 +109,7 @@ func partition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) Partition {
 	if len(cols) == 0 || len(cols) != len(m.GetPartitionSchema().GetRangeSchema().GetColumns()) {
 		return p
 	}
-	skip := bucketBytes * len(p.Buckets)
+	skip := kudurow.BucketBytes * len(p.Buckets)
 	bound := func(key []byte) json.RawMessage {
 		if len(key) <= skip {
 			return json.RawMessage("null")
@@ -130,19 +118,10 @@ func partition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) Partition {
 	}
 	p.From = bound(m.Partition.PartitionKeyStart)
 	// The end of the last range of a bucket is the beginning of the next bucket.
-	if end := m.Partition.PartitionKeyEnd; sameBuckets(end, p.Buckets) {
+	if end := m.Partition.PartitionKeyEnd; bytes.HasPrefix(end, kudurow.BucketPrefix(p.Buckets)) {
 		p.To = bound(end)
 	}
 	return p
-}
-
-// sameBuckets reports whether a partition key begins with the numbers of buckets.
-func sameBuckets(key []byte, buckets []int32) bool {
-	var prefix []byte
-	for _, b := range buckets {
-		prefix = binary.BigEndian.AppendUint32(prefix, uint32(b))
-	}
-	return bytes.HasPrefix(key, prefix)
 }
 
 // rangeBound returns encoded columns of a range as JSON.

@@ -24,7 +24,7 @@ type Encoder struct {
 }
 
 // stringSlot is the size of a byte string among the rows: its offset and length in the indirect data.
-const stringSlot = 16 // file format: never change
+const stringSlot = 16 // wire format: never change
 
 // NewEncoder returns an encoder for the schema of the requests that have the rows.
 func NewEncoder(s *schema.Schema) *Encoder {

@@ -235,13 +235,13 @@ func TestSourcesThatDoNotFit(t *testing.T) {
 		b    *batch.RecordBatch
 		want error
 	}{
-		"unknown column":      {row(k, schema.Column{Name: "vv", Type: schema.Int64}), fault.ErrNoColumn},
-		"other type":          {row(k, schema.Column{Name: "v", Type: schema.Int32}), fault.ErrSchema},
-		"column twice":        {row(k, v, v), fault.ErrSchema},
-		"without key":         {row(v), fault.ErrRow},
-		"too few cells":       {short, fault.ErrSchema},
-		"vector is missing":   {&batch.RecordBatch{Schema: []schema.Column{k, v}, Len: 1}, fault.ErrRow},
-		"no selection":        {&batch.RecordBatch{Len: 1}, fault.ErrRow},
+		"unknown column":    {row(k, schema.Column{Name: "vv", Type: schema.Int64}), fault.ErrNoColumn},
+		"other type":        {row(k, schema.Column{Name: "v", Type: schema.Int32}), fault.ErrSchema},
+		"column twice":      {row(k, v, v), fault.ErrSchema},
+		"without key":       {row(v), fault.ErrRow},
+		"too few cells":     {short, fault.ErrSchema},
+		"vector is missing": {&batch.RecordBatch{Schema: []schema.Column{k, v}, Len: 1}, fault.ErrRow},
+		"no selection":      {&batch.RecordBatch{Len: 1}, fault.ErrRow},
 		"vector that is null": {&batch.RecordBatch{Schema: []schema.Column{k},
 			Columns: []*batch.Vector{nil}}, fault.ErrSchema},
 	} {

@@ -36,8 +36,8 @@ func newKeyColumns(s *schema.Schema, columns []int) (*keyColumns, error) {
 	return k, nil
 }
 
-// identified returns the indexes in s of columns, -1 for those that s does not have.
-func identified(columns []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, s *schema.Schema) (out []int) {
+// Identified returns the indexes in s of columns, -1 for those that s does not have.
+func Identified(columns []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, s *schema.Schema) (out []int) {
 	for _, c := range columns {
 		if c.GetName() != "" {
 			out = append(out, s.Index(c.GetName()))

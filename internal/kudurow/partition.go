@@ -27,6 +27,14 @@ type Partitioner struct {
 // BucketBytes is the size of the number of a bucket in a partition key.
 const BucketBytes = 4 // file format: never change
 
+// BucketPrefix returns the beginning of all partition keys of the rows of some buckets.
+func BucketPrefix(buckets []int32) (prefix []byte) {
+	for _, b := range buckets {
+		prefix = binary.BigEndian.AppendUint32(prefix, uint32(b))
+	}
+	return prefix
+}
+
 // murmur2 is Kudu's number of the only hash function that its servers use; 0 means the same.
 const murmur2 = 1 // file format: never change
 
@@ -90,7 +98,7 @@ func NewPartitioner(m *kudupb.PartitionSchemaPB, s *schema.Schema) (*Partitioner
 // means the primary key.
 func rangeColumns(m *kudupb.PartitionSchemaPB, s *schema.Schema) (columns []int) {
 	if m.GetRangeSchema() != nil {
-		return identified(m.GetRangeSchema().GetColumns(), s)
+		return Identified(m.GetRangeSchema().GetColumns(), s)
 	}
 	for i := range s.Keys {
 		if !s.Columns[i].AutoIncrement {
@@ -108,7 +116,7 @@ func newLevels(m []*kudupb.PartitionSchemaPB_HashBucketSchemaPB, s *schema.Schem
 		if h.GetNumBuckets() < 1 || len(h.Columns) == 0 {
 			return nil, fault.Corruptf("a hash of %d columns with %d buckets", len(h.Columns), h.GetNumBuckets())
 		}
-		k, err := newKeyColumns(s, identified(h.Columns, s))
+		k, err := newKeyColumns(s, Identified(h.Columns, s))
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package handover
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -44,8 +43,8 @@ func newPartition(m *kudupb.TabletSuperBlockPB) (*partition, error) {
 		if b < 0 || b >= counts[i] {
 			return nil, fault.Corruptf("bucket %d of %d", b, counts[i])
 		}
-		p.buckets = binary.BigEndian.AppendUint32(p.buckets, uint32(b))
 	}
+	p.buckets = kudurow.BucketPrefix(m.Partition.HashBuckets)
 	return p, nil
 }
 
