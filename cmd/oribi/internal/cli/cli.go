@@ -144,7 +144,7 @@ func commands(a *console.Console) *cobra.Command {
 			carboncmd.Schema(a), carboncmd.Dump(a), carboncmd.Verify(a), carboncmd.Write(a)),
 		noun(a, "kudu", "Read the directories of Apache Kudu tablet servers, and make tablets there", kuducmd.List(a),
 			kuducmd.Describe(a), kuducmd.Scan(a), kuducmd.Diff(a), kuducmd.History(a), kuducmd.Verify(a), kuducmd.Import(a),
-			kuducmd.Export(a), kuducmd.Install(a)),
+			kuducmd.Export(a), kuducmd.Install(a), kuducmd.Push(a), kuducmd.Sync(a), kuducmd.Pull(a), kuducmd.Compare(a)),
 		noun(a, "lab", "Compare compaction policies by experiments", labcmd.Run(a), labcmd.Policies(a),
 			labcmd.Workloads(a), labcmd.Score(a)),
 		storecmd.Inspect(a), applyVerb(a), timeVerb(a), demoVerb(a), completion(a, root), versionVerb(a),

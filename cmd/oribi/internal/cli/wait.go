@@ -8,7 +8,7 @@ var writers = []string{
 	"table create", "table load", "table alter", "table rename", "table truncate", "table drop", "table put",
 	"table update", "table delete",
 	"table restore", "table flush", "table compact", "table extract",
-	"kv put", "kv delete", "kv load", "apply", "kudu import", "kudu export", "kudu install",
+	"kv put", "kv delete", "kv load", "apply", "kudu import", "kudu export", "kudu install", "kudu pull",
 }
 
 // waitFlags adds --wait to the writers below root.

@@ -1,0 +1,136 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Sync copies a table as Push does, then sends each change of it in the order of commits until ctx
+// ends, which is no error. A transaction that changes several rows may become visible in the cluster
+// one tablet after the other. Alterations of the table's columns are made in the cluster, too.
+//
+// The store is that of the process that writes it, or a follower (oribi.Options.Follow): then the
+// writer is another process, which Sync does not slow down. After a pause, Sync sends what has changed
+// meanwhile if the table still has that history; otherwise it copies all rows again and removes those
+// that are gone.
+//
+// Errors: as for Push.
+func Sync(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o *Options) error {
+	w, err := newWriter(ctx, s, t, to, o)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	for {
+		if err = w.bring(ctx, s); err == nil && !w.o.Once {
+			err = w.follow(ctx, s)
+		}
+		if !errors.Is(err, oribi.ErrTooOld) {
+			break
+		}
+	}
+	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return w.end(ctx)
+	}
+	return err
+}
+
+// endTime is how long the end of Sync waits for what was sent.
+const endTime = 10 * time.Second
+
+// end saves the position of a copy that was stopped.
+func (w *writer) end(ctx context.Context) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	if err := w.flush(last); err != nil {
+		return err
+	}
+	w.pos.Open = !w.pos.Copied
+	return w.save(last)
+}
+
+// queued is how many batches wait to be sent while others are on their way.
+const queued = 16
+
+// follow sends changes as they become visible.
+func (w *writer) follow(ctx context.Context, s *oribi.Store) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	batches := make(chan *oribi.CommittedBatch, queued)
+	go func() {
+		defer close(batches)
+		for b, err := range s.Subscribe(inner, w.pos.Done, mvcc.Max, w.t) {
+			if err != nil {
+				cancel(err)
+				return
+			}
+			select {
+			case batches <- b:
+			case <-inner.Done():
+				return
+			}
+		}
+	}()
+	err := w.consume(inner, batches)
+	if err != nil {
+		cancel(err)
+		for range batches { // the subscription ends before the store may be closed
+		}
+	}
+	if cause := context.Cause(inner); err == nil || errors.Is(err, context.Canceled) && cause != nil {
+		err = cause
+	}
+	return err
+}
+
+// consume sends batches and saves positions until there are no more.
+func (w *writer) consume(ctx context.Context, batches <-chan *oribi.CommittedBatch) error {
+	tick := time.NewTicker(w.o.Interval)
+	defer tick.Stop()
+	whole := true // the last batch was sent to its end
+	for {
+		select {
+		case b, ok := <-batches:
+			if !ok {
+				return nil
+			}
+			for i := range b.Changes {
+				if err := w.change(ctx, &b.Changes[i].Difference, b.Timestamp); err != nil {
+					return err
+				}
+			}
+			if whole = !b.More; whole {
+				w.pos.Done = b.Timestamp
+			}
+			if !whole || w.pending < int64(w.o.Rows) {
+				continue
+			}
+		case <-tick.C:
+			if !whole || w.pending == 0 {
+				w.o.Progress(w.status(len(batches)))
+				continue
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := w.save(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(max(d, 0))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,208 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/kudu/client"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// writer writes rows of a store's table to a cluster's table, whose columns it alters as those of the
+// table are altered.
+type writer struct {
+	t       *oribi.Table
+	cluster *client.Client
+	o       Options
+	pos     *position
+	keep    Position
+	lock    io.Closer // of keep; nil: it has none
+
+	target  *client.Table
+	session *client.Session
+	at      []int    // for each column of the target: its index in from; -1: none
+	from    []uint32 // IDs of the columns of the changes for which at is
+	cells   [][]byte // memory
+	replace bool     // rows are deleted first, since the target has immutable columns
+
+	rows    int64     // sent
+	pending int64     // sent since the last position
+	since   time.Time // when the first one of pending was committed
+}
+
+func newWriter(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o *Options) (_ *writer, err error) {
+	w := &writer{t: t, cluster: to.Cluster, o: o.withDefaults()}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	if w.target, err = to.open(ctx, t); err != nil {
+		return nil, err
+	}
+	if w.keep, err = to.position(s, t, w.target); err != nil {
+		return nil, err
+	}
+	if k, ok := w.keep.(interface{ lock() (io.Closer, error) }); ok {
+		if w.lock, err = k.lock(); err != nil {
+			return nil, err
+		}
+	}
+	if w.pos, err = loadPosition(w.keep); err != nil {
+		return nil, err
+	}
+	fresh := position{Table: t.Properties().ID, Cluster: to.Cluster.ID(), Target: w.target.ID}
+	switch {
+	case w.pos == nil:
+		if err := mismatch(t.Schema(), w.target.Schema); err != nil {
+			return nil, fmt.Errorf("table %q of the cluster: %w", w.target.Name, err)
+		}
+		fresh.Columns = columnsOf(t.Schema())
+		w.pos = &fresh
+	case w.pos.Table != fresh.Table || w.pos.Cluster != fresh.Cluster || w.pos.Target != fresh.Target:
+		return nil, fmt.Errorf("table %q, whose ID is %s in cluster %s: %w: remove the position to begin anew",
+			w.target.Name, w.target.ID, to.Cluster.ID(), ErrOtherTable)
+	}
+	if err := w.alter(ctx); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// close ends the session, and lets other processes make the copy.
+func (w *writer) close() {
+	w.endSession()
+	if w.lock != nil {
+		w.lock.Close()
+	}
+}
+
+func (w *writer) endSession() {
+	if w.session != nil {
+		w.session.Close()
+		w.session = nil
+	}
+}
+
+// alter gives the target the columns that the table has now, and begins a session.
+func (w *writer) alter(ctx context.Context) error {
+	if list := Unsuitable(w.t); list != nil {
+		return unsupported("table %q can no longer be copied to Kudu: %s", w.t.Name(), list[0])
+	}
+	if w.session != nil {
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+		w.endSession()
+	}
+	now := w.t.Schema()
+	var err error
+	if steps := alterations(now, w.pos.Columns, w.target.Schema); len(steps) > 0 {
+		if w.target, err = w.cluster.AlterTable(ctx, w.target.Name, steps...); err != nil {
+			return err
+		}
+	}
+	if err := mismatch(now, w.target.Schema); err != nil {
+		return fmt.Errorf("table %q of the cluster: %w", w.target.Name, err)
+	}
+	w.pos.Columns, w.from = columnsOf(now), nil
+	w.replace = slices.ContainsFunc(w.target.Schema.Columns, func(c schema.Column) bool { return c.Immutable })
+	w.session, err = w.target.NewSession(ctx, &w.o.Session)
+	return err
+}
+
+// align sets where the cells of changes with certain columns are in the target's rows. It alters the
+// target if those are other columns than it was given.
+func (w *writer) align(ctx context.Context, columns []schema.Column) error {
+	if slices.EqualFunc(w.from, columns, func(id uint32, c schema.Column) bool { return id == uint32(c.ID) }) && w.from != nil {
+		return nil
+	}
+	for i := range columns {
+		if w.pos.Columns[uint32(columns[i].ID)] != columns[i].Name {
+			if err := w.alter(ctx); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	w.from = w.from[:0]
+	for i := range columns {
+		w.from = append(w.from, uint32(columns[i].ID))
+	}
+	w.at = w.at[:0]
+	for i := range w.target.Schema.Columns {
+		name := w.target.Schema.Columns[i].Name
+		w.at = append(w.at, slices.IndexFunc(columns, func(c schema.Column) bool { return c.Name == name }))
+	}
+	return nil
+}
+
+// change writes what a row is after a change.
+func (w *writer) change(ctx context.Context, d *oribi.Difference, committed mvcc.Timestamp) error {
+	if err := w.align(ctx, d.Columns); err != nil {
+		return err
+	}
+	if w.pending == 0 {
+		w.since = committed.Time()
+	}
+	set := batch.MakeBitmap(len(w.at))
+	w.cells = append(w.cells[:0], make([][]byte, len(w.at))...)
+	copy(w.cells, d.Key)
+	if d.After == nil || w.replace {
+		if err := w.session.Apply(ctx, client.DeleteIgnore, w.cells); err != nil {
+			return err
+		}
+	}
+	if d.After != nil {
+		for i, at := range w.at {
+			if at >= 0 {
+				set.Set(i)
+				w.cells[i] = d.After[at]
+			}
+		}
+		if err := w.session.ApplySet(ctx, client.Upsert, w.cells, set); err != nil {
+			return err
+		}
+	}
+	w.rows++
+	w.pending++
+	return nil
+}
+
+// flush waits until all that was sent is written.
+func (w *writer) flush(ctx context.Context) error {
+	done, err := w.session.Flush(ctx)
+	if err != nil {
+		return err
+	}
+	w.pos.Written = max(w.pos.Written, done.Timestamp)
+	return refused(w.target.Name, &done)
+}
+
+// save flushes, then makes the position durable.
+func (w *writer) save(ctx context.Context) error {
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	if err := w.pos.save(w.keep); err != nil {
+		return fmt.Errorf("position of the copy of table %q: %w", w.t.Name(), err)
+	}
+	w.pending = 0
+	w.o.Progress(w.status(0))
+	return nil
+}
+
+// status returns how far the copy is, with a number of changes that were not sent yet.
+func (w *writer) status(unsent int) Status {
+	s := Status{Timestamp: w.pos.Done, Written: w.pos.Written, Rows: w.rows, Behind: w.pending + int64(unsent)}
+	if w.pending > 0 {
+		s.Lag = max(0, time.Since(w.since))
+	}
+	return s
+}
