@@ -43,6 +43,7 @@ var floors = map[string]int{
 	"kudu":               8,
 	"kudu/client":        8,
 	"kudu/handover":      11,
+	"kudu/live":          11,
 
 	"compaction":        2,
 	"internal/rewrite":  7,
