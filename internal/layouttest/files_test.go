@@ -186,8 +186,8 @@ var fileFloors = map[string][]string{
 		"hfileinfo",
 	},
 	"cmd/oribi/internal/kuducmd": {
-		"kudu",
-		"kuduhandover kuduimport kuduverify",
+		"kudu ranges",
+		"kuduhandover kuduimport kudulive kuduverify",
 	},
 	"cmd/oribi/internal/kvcmd": {
 		"kv pairload",

@@ -12,6 +12,10 @@ import (
 // Errors that a caller can act on, besides those of packages oribi and client. Test for them with
 // errors.Is.
 var (
+	ErrCorrupt     = fault.ErrCorrupt     // the position of a copy is damaged
+	ErrLocked      = fault.ErrLocked      // another process makes the copy
+	ErrUnsupported = fault.ErrUnsupported // Kudu cannot have it, see Unsuitable
+
 	// ErrOtherTable: the table at the other end is not the one of the copy so far: it was dropped and
 	// made again, or it belongs to another cluster.
 	ErrOtherTable = errors.New("another table than that of the copy so far")

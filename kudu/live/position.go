@@ -20,7 +20,7 @@ import (
 // A position is how far a table of a store has been copied to a table of a cluster. Its file is
 // replaced after all up to it has arrived, so a copy that goes on there leaves nothing out.
 //
-// The file is a line of JSON, and a line with its CRC-32C in hex:
+// The file is a line of JSON, and a line with the CRC-32C of that line in hex:
 //
 //	{"format":1,"table":"3a…","cluster":"b7…","target":"c0…","from":7354287404926300160,…}
 //	8f1e03c2
