@@ -60,6 +60,21 @@ func TestPageMovesTablesIntoClusters(t *testing.T) {
 	})
 }
 
+// The commands of docs/kudu.md copy a table into a running cluster and back.
+func TestPageCopiesATableIntoARunningCluster(t *testing.T) {
+	_, section, _ := strings.Cut(page(t, filepath.Join(module, "docs", "kudu.md")), "\n## From one machine to a cluster")
+	section, _, _ = strings.Cut(section, "\n## ")
+	m := newMove(t, 1)
+	for i, block := range regexp.MustCompile("(?s)\n```bash\n(.*?)```\n").FindAllStringSubmatch(section, -1) {
+		if i == 1 {
+			m.run(`oribi table put "$S" metrics '{"host":"c","cpu":1}'`)
+		}
+		m.run(block[1])
+	}
+	must.Equal(t, m.run(`oribi table scan "$S" copy`), m.run(`oribi table scan "$S" metrics`), "the copy")
+	must.Equal(t, m.run(`oribi table count "$S" copy`), "3\n", "rows")
+}
+
 // move is a cluster that gets the table of a store.
 type move struct {
 	*kudutest.Cluster
