@@ -206,4 +206,3 @@ func lastKey(e *keyenc.Encoder, keys int, b *batch.RecordBatch) []byte {
 	}
 	return e.AppendKey(nil, cells)
 }
-
