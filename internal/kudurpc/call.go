@@ -1,12 +1,14 @@
 package kudurpc
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudupb"
 	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
 )
 
@@ -60,6 +62,9 @@ func (c *Call) finish(header *pb.ResponseHeader, body []byte) error {
 			return fault.Corruptf("error of a call: %v", err)
 		}
 		return callError(&status)
+	}
+	if err := kudupb.CheckMemory(message, c.Response); err != nil {
+		return fmt.Errorf("response: %w", err)
 	}
 	if err := proto.Unmarshal(message, c.Response); err != nil {
 		return fault.Corruptf("response: %v", err)

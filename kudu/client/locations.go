@@ -178,10 +178,11 @@ func (t *Table) tabletOf(ctx context.Context, key []byte) (*tablet, error) {
 	return nil, t.wrap(ErrNotCovered)
 }
 
-// Tablets returns the IDs of the table's tablets, in the order of their partition keys.
+// Tablets returns the IDs of the table's tablets as the masters know them now, in the order of their
+// partition keys.
 func (t *Table) Tablets(ctx context.Context) ([]string, error) {
 	ctx, cancel := t.c.limit(ctx)
 	defer cancel()
-	ids, err := t.chosen(ctx, "")
+	ids, err := t.chosen(ctx, "", nil)
 	return ids, t.wrap(err)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/kudurow"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -71,7 +72,7 @@ func (t *Table) start(ctx context.Context, p *plan) (*Scan, error) {
 	if err := t.checkDiff(ctx, p); err != nil {
 		return nil, err
 	}
-	tablets, err := t.chosen(ctx, p.o.Tablet)
+	tablets, err := t.chosen(ctx, p.o.Tablet, p.pruner(t))
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +84,8 @@ func (t *Table) start(ctx context.Context, p *plan) (*Scan, error) {
 	}
 	p.setTimes(at)
 	s := &Scan{t: t, p: p, left: p.o.Limit, results: make(chan *answer)}
-	s.memory.init(p.o.MemoryBytes)
+	s.memory.limit = p.o.MemoryBytes
 	ctx, s.cancel = context.WithCancel(ctx)
-	context.AfterFunc(ctx, s.memory.wake)
 	if p.tests.None {
 		tablets = nil
 	}
@@ -93,9 +93,13 @@ func (t *Table) start(ctx context.Context, p *plan) (*Scan, error) {
 	return s, nil
 }
 
-// chosen returns the IDs of the tablets of a scan: all of the table, or one.
-func (t *Table) chosen(ctx context.Context, only string) (ids []string, err error) {
+// chosen returns the IDs of the tablets of a scan: one, or all that may have its rows. A read of all rows
+// asks the masters for them: it must not miss a range that another client has added.
+func (t *Table) chosen(ctx context.Context, only string, prune *kudurow.Pruner) (ids []string, err error) {
 	known, err := t.tablets(ctx)
+	if err == nil && prune == nil {
+		known, err = t.refresh(ctx, known)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +107,9 @@ func (t *Table) chosen(ctx context.Context, only string) (ids []string, err erro
 		return []string{only}, nil
 	}
 	for _, tablet := range known.all {
-		ids = append(ids, tablet.id)
+		if prune == nil || prune.MayHave(tablet.start, tablet.end, tablet.buckets) {
+			ids = append(ids, tablet.id)
+		}
 	}
 	return ids, nil
 }
@@ -252,58 +258,4 @@ func (t *Table) Count(ctx context.Context, o ScanOptions) (rows int64, at mvcc.T
 		rows += s.last.rows
 	}
 	return rows, s.At(), s.Close()
-}
-
-// memory bounds the bytes of answers, and keeps their memory for later ones.
-type memory struct {
-	mu    sync.Mutex
-	freed *sync.Cond
-	limit int
-	used  int
-	ended bool
-	spare [][]byte
-}
-
-func (m *memory) init(limit int) { m.limit, m.freed = limit, sync.NewCond(&m.mu) }
-
-// wake ends all waits.
-func (m *memory) wake() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ended = true
-	m.freed.Broadcast()
-}
-
-// take waits until an answer of about so many bytes fits, or is the only one, and returns memory for it,
-// nil if there is none. ok is false if the scan has ended.
-func (m *memory) take(bytes int) (buffer []byte, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for !m.ended && m.used > 0 && m.used+bytes > m.limit {
-		m.freed.Wait()
-	}
-	m.used += bytes
-	if n := len(m.spare); n > 0 {
-		buffer, m.spare = m.spare[n-1], m.spare[:n-1]
-	}
-	return buffer, !m.ended
-}
-
-// resize notes the real size of an answer.
-func (m *memory) resize(from, to int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.used += to - from
-	m.freed.Broadcast()
-}
-
-// give returns the memory of an answer that was noted with its length.
-func (m *memory) give(buffer []byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.used -= len(buffer)
-	if len(m.spare) < 4 && cap(buffer) <= maxScanBatch {
-		m.spare = append(m.spare, buffer)
-	}
-	m.freed.Broadcast()
 }

@@ -54,8 +54,8 @@ const keepAlive = 20 * time.Second
 // deliver hands rows to the caller of the scan.
 func (r *tabletScan) deliver(ctx context.Context, a *answer) error {
 	r.returned = r.returned || a.rows > 0
-	ticks := time.NewTicker(keepAlive)
-	defer ticks.Stop()
+	ticks, stop := r.s.p.ticks(keepAlive)
+	defer stop()
 	for {
 		select {
 		case r.s.results <- a:
@@ -63,10 +63,35 @@ func (r *tabletScan) deliver(ctx context.Context, a *answer) error {
 		case <-ctx.Done():
 			r.s.memory.give(a.buffer)
 			return context.Cause(ctx)
-		case <-ticks.C:
+		case <-ticks:
 			r.stayAlive(ctx)
 		}
 	}
+}
+
+// take waits until there is memory for the next answer.
+func (r *tabletScan) take(ctx context.Context) (buffer []byte, err error) {
+	ticks, stop := r.s.p.ticks(keepAlive)
+	defer stop()
+	for {
+		buffer, freed := r.s.memory.take(r.s.p.o.BatchBytes)
+		if freed == nil {
+			return buffer, nil
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-ticks:
+			r.stayAlive(ctx)
+		}
+	}
+}
+
+// ticks returns a channel that yields after each d, until stop is called.
+func ticks(d time.Duration) (c <-chan time.Time, stop func()) {
+	t := time.NewTicker(d)
+	return t.C, t.Stop
 }
 
 // stayAlive asks the server to keep the scanner. If that fails, so will the next call.
@@ -79,13 +104,13 @@ func (r *tabletScan) stayAlive(ctx context.Context) {
 
 // next returns the next rows, perhaps none.
 func (r *tabletScan) next(ctx context.Context) (*answer, error) {
+	size := r.s.p.o.BatchBytes
+	buffer, err := r.take(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.s.p.o.Timeout)
 	defer cancel()
-	size := r.s.p.o.BatchBytes
-	buffer, ok := r.s.memory.take(size)
-	if !ok {
-		return nil, context.Cause(ctx)
-	}
 	r.try.n = 0
 	for {
 		var response pb.ScanResponsePB

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -207,9 +208,30 @@ func (l *liveTable) checkChanges(t *testing.T, first, last *Scan, rows map[strin
 	}
 }
 
-// checkTests compares the rows that pass random predicates, of all types.
+// checkTests compares the rows that pass random predicates, of all types, and of the columns of the
+// partitioning, by which tablets are left out.
 func (l *liveTable) checkTests(t *testing.T) {
 	t.Helper()
+	asked := 0
+	keys := slices.Sorted(maps.Keys(l.want))
+	for range 40 {
+		row := l.want[keys[l.r.IntN(len(keys))]]
+		o := ScanOptions{Where: []batch.Predicate{{Column: "i", Op: batch.In, Values: [][]byte{row[0], l.row()[0]}},
+			{Column: "s", Op: batch.Eq, Values: [][]byte{row[1]}}}}
+		want := int64(0)
+		for _, other := range l.want {
+			if slices.ContainsFunc(o.Where[0].Values, func(v []byte) bool { return bytes.Equal(v, other[0]) }) &&
+				bytes.Equal(other[1], row[1]) {
+				want++
+			}
+		}
+		got, _ := must.Get2(l.Count(t.Context(), o))(t)
+		must.Equal(t, got, want)
+		asked += len(must.Get(l.chosen(t.Context(), "", must.Get(l.plan(o))(t).pruner(l.Table)))(t))
+	}
+	if asked > 3*40 {
+		t.Errorf("%d tablets of 8 were asked in 40 scans for two values", asked)
+	}
 	for i := range l.Schema.Columns {
 		c := &l.Schema.Columns[i]
 		for op := batch.Eq; op <= batch.NotNull; op++ {

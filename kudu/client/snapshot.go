@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudurow"
 	"github.com/oribi-db/oribi/internal/kudurpc"
 	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
 	"github.com/oribi-db/oribi/mvcc"
@@ -31,7 +32,7 @@ func (t *Table) Now(ctx context.Context) (mvcc.Timestamp, error) {
 func (t *Table) snapshot(ctx context.Context, o ScanOptions) (mvcc.Timestamp, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	ids, err := t.chosen(ctx, o.Tablet)
+	ids, err := t.chosen(ctx, o.Tablet, &kudurow.Pruner{})
 	if err != nil {
 		return 0, err
 	}
@@ -90,7 +91,7 @@ func (t *Table) checksum(ctx context.Context, o ScanOptions) ([]TabletSum, mvcc.
 			p.tests.Client[0].Column)
 	}
 	p.request.RowFormatFlags, p.features = nil, p.features[1:]
-	ids, err := t.chosen(ctx, p.o.Tablet)
+	ids, err := t.chosen(ctx, p.o.Tablet, p.pruner(t))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -109,7 +109,9 @@ func (d *fakeTablets) patient() {
 
 // place makes a tablet for [start, end), whose leader is at a server.
 func (d *fakeTablets) place(id, start, end string, leads int) {
-	d.tablets[id] = &fakeTablet{d.f.place(id, start, end, leads), map[string][]fakeVersion{}}
+	place := d.f.place(id, start, end, leads)
+	place.Partition.HashBuckets = []int32{int32(start[3])}
+	d.tablets[id] = &fakeTablet{place, map[string][]fakeVersion{}}
 }
 
 // locate tells the master where the tablets are.
