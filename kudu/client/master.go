@@ -215,7 +215,7 @@ func (c *Client) master(
 	for a := (attempts{c: c}); ; {
 		leader, finding, err := c.masters.find(ctx)
 		if err != nil && !worthAnother(err) {
-			return unsure, err
+			return unsure, a.last(ctx, err)
 		}
 		if err == nil {
 			err = c.pool.DoPrimary(ctx, leader, call)
@@ -245,7 +245,7 @@ func (c *Client) findLeader(ctx context.Context) error {
 	for a := (attempts{c: c}); ; {
 		_, _, err := c.masters.find(ctx)
 		if err == nil || !worthAnother(err) {
-			return err
+			return a.last(ctx, err)
 		}
 		if err := a.again(ctx, err); err != nil {
 			return err

@@ -9,8 +9,9 @@ import (
 
 // attempts are the attempts of one call of this package. They end with its context.
 type attempts struct {
-	c *Client
-	n int // how many have failed
+	c     *Client
+	n     int   // how many have failed
+	cause error // of the last one that did not fail for lack of time
 }
 
 // maxDoublings limits a pause to 4 s.
@@ -25,6 +26,9 @@ func (a *attempts) again(ctx context.Context, err error) error { return a.wait(c
 
 func (a *attempts) wait(ctx context.Context, err error, doublings int) error {
 	a.n++
+	if a.cause == nil || !errors.Is(err, context.DeadlineExceeded) {
+		a.cause = err
+	}
 	reason := ctx.Err()
 	if reason == nil {
 		pause := time.Duration(a.c.random() * float64(time.Millisecond<<min(a.n, doublings)))
@@ -34,9 +38,22 @@ func (a *attempts) wait(ctx context.Context, err error, doublings int) error {
 		reason = a.c.o.sleep(ctx, pause)
 	}
 	if reason != nil {
-		return fmt.Errorf("%w (given up after %d attempts: %w)", err, a.n, reason)
+		return a.givenUp(reason)
 	}
 	return nil
+}
+
+// givenUp returns the cause of the attempts' failures, and why there are no more.
+func (a *attempts) givenUp(reason error) error {
+	return fmt.Errorf("%w (given up after %d attempts: %w)", a.cause, a.n, reason)
+}
+
+// last returns the error with which a call ends. If that is the end of ctx, earlier attempts say more.
+func (a *attempts) last(ctx context.Context, err error) error {
+	if a.cause == nil || err == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return a.givenUp(ctx.Err())
 }
 
 // poll waits before the next question whether what a call has begun is done. Without time for one it

@@ -52,7 +52,7 @@ func (s *Session) routeAgain(ctx context.Context, key []byte, touched []*lane) (
 	if l := s.find(key); l != nil {
 		return l, nil
 	}
-	return nil, s.t.wrap(fmt.Errorf("partition key %x: %w", key, ErrNotCovered))
+	return nil, s.t.wrap(ErrNotCovered)
 }
 
 // choose sets which rows of b belong to which lane, and returns the lanes.
@@ -73,7 +73,9 @@ func (s *Session) choose(
 		if l == nil || !l.tablet.has(s.keys[row]) {
 			if l = s.find(s.keys[row]); l == nil {
 				if l, err = s.routeAgain(ctx, s.keys[row], touched); err != nil {
-					return touched, fmt.Errorf("row %d: %w", row, err)
+					cells := make([][]byte, s.schema.Keys)
+					source.Cells(cells, row)
+					return touched, fmt.Errorf("row %d, with the key %s: %w", row, s.keyText(cells), err)
 				}
 				if touched = nil; l != nil { // the lanes are new ones
 					return s.choose(ctx, source, b)

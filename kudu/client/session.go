@@ -198,7 +198,7 @@ func (s *Session) ApplySet(ctx context.Context, op Op, cells [][]byte, set batch
 	s.key = s.parts.AppendKey(s.key[:0], cells)
 	l, err := s.route(ctx, s.key)
 	if err != nil {
-		return err
+		return fmt.Errorf("row with the key %s: %w", s.keyText(cells), err)
 	}
 	r := s.fill(l, op)
 	before := r.Bytes()

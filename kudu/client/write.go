@@ -166,7 +166,7 @@ func (s *Session) rowErrors(t *tablet, r *requestRows, refused map[int]error) (e
 	n := 0
 	s.encoder.Each(&r.Rows, func(row *kudurow.Row) error {
 		if cause := refused[n]; cause != nil {
-			errs = append(errs, &RowError{Op: Op(row.Op), Tablet: t.id, Key: s.keyText(row), Cause: cause})
+			errs = append(errs, &RowError{Op: Op(row.Op), Tablet: t.id, Key: s.keyText(row.Cells), Cause: cause})
 		}
 		n++
 		return nil
@@ -174,13 +174,13 @@ func (s *Session) rowErrors(t *tablet, r *requestRows, refused map[int]error) (e
 	return errs
 }
 
-// keyText returns the key of a row as JSON, without columns that are not given.
-func (s *Session) keyText(row *kudurow.Row) string {
+// keyText returns the key of a row with some cells as JSON, without columns that are not given.
+func (s *Session) keyText(cells [][]byte) string {
 	keys := s.schema.Keys
-	if row.Cells[keys-1] == nil {
+	if cells[keys-1] == nil {
 		keys-- // the auto-incrementing column
 	}
-	return celltext.Printable(string(celltext.AppendObject(nil, s.schema.Columns[:keys], row.Cells[:keys])))
+	return celltext.Printable(string(celltext.AppendObject(nil, s.schema.Columns[:keys], cells[:keys])))
 }
 
 // reroute writes the rows of a request for a tablet that is gone to those that have them now. Rows that

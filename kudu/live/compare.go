@@ -161,6 +161,7 @@ func equalCells(a, b [][]byte) bool {
 
 // repair makes the target equal to a state of the store. What was sent has arrived.
 func (w *writer) repair(ctx context.Context, here mvcc.Timestamp) error {
+	w.o.Note(fmt.Sprintf("comparing table %q with its copy", w.t.Name()))
 	o := CompareOptions{Here: here}
 	if w.pos.Written != 0 {
 		o.There = w.pos.Written + 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
@@ -52,6 +53,7 @@ func (w *writer) bring(ctx context.Context, s *oribi.Store) error {
 	killed := w.pos.Open
 	if killed {
 		w.pos.Repair = w.pos.Repair || w.pos.Copied
+		w.o.Note(fmt.Sprintf("the last copy of table %q did not end: waiting %v for its requests", w.t.Name(), w.o.Settle))
 		if err := pause(ctx, w.o.Settle); err != nil {
 			return err
 		}
@@ -61,6 +63,7 @@ func (w *writer) bring(ctx context.Context, s *oribi.Store) error {
 		if !errors.Is(err, oribi.ErrTooOld) {
 			return err
 		}
+		w.o.Note(fmt.Sprintf("table %q no longer has the history since %d: copying all rows again", w.t.Name(), w.pos.Done))
 		w.pos.Repair = true // what was deleted meanwhile is not known
 		w.pos.Copied, w.pos.From, w.pos.Key = false, 0, ""
 	}

@@ -40,6 +40,8 @@ type Options struct {
 	Once bool
 	// Session is how rows are written.
 	Session client.SessionOptions
+	// Note, if not nil, is called with a sentence about what the copy does for a long time.
+	Note func(text string)
 	// Progress, if not nil, is called after each position that was saved.
 	Progress func(Status)
 }
@@ -76,6 +78,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if with.Settle == 0 {
 		with.Settle = defaultSettle
+	}
+	if with.Note == nil {
+		with.Note = func(string) {}
 	}
 	if with.Progress == nil {
 		with.Progress = func(Status) {}

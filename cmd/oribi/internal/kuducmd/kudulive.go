@@ -19,6 +19,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/kudurpc"
 	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/kudu/client"
 	"github.com/oribi-db/oribi/kudu/live"
@@ -53,13 +54,18 @@ func (f *clusterFlags) withCluster(ctx context.Context, use func(*client.Client)
 			return fmt.Errorf("--ca: %s has no certificates in PEM", f.ca)
 		}
 	}
-	c, err := client.Connect(ctx, f.masters, o)
-	if err != nil {
-		return err
+	first, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	c, err := client.Connect(first, f.masters, o)
+	if err == nil {
+		defer c.Close() // what was written was flushed
+		err = use(c)
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	return use(c)
+	return liveFailure(err)
 }
+
+// connectTime is how long a command looks for the leading master.
+const connectTime = 15 * time.Second
 
 // targetFlags say which table of a cluster is a copy's.
 type targetFlags struct {
@@ -115,9 +121,9 @@ func Push(a *console.Console) *cobra.Command {
 	c := verb.New(a, "push DIR NAME", "Copy a table into a running Kudu cluster",
 		func(cmd *cobra.Command, args []string) error {
 			return f.withTarget(cmd.Context(), args, func(s *oribi.Store, t *oribi.Table, to live.Target) error {
-				p, err := live.Push(cmd.Context(), s, t, to, nil)
+				p, err := live.Push(cmd.Context(), s, t, to, &live.Options{Note: liveNotes(a)})
 				if err != nil {
-					return liveFailure(err)
+					return err
 				}
 				return a.Printf(`{"table":%s,"rows":%d,"ts":%d,"kudu_ts":%d}`+"\n", console.Quote(p.Table), p.Rows, p.Timestamp,
 					p.Written)
@@ -139,11 +145,11 @@ func Sync(a *console.Console) *cobra.Command {
 			}
 			return f.withTarget(cmd.Context(), args, func(s *oribi.Store, t *oribi.Table, to live.Target) error {
 				p := statusPrinter{a: a, every: every}
-				err := live.Sync(cmd.Context(), s, t, to, &live.Options{Once: once, Progress: p.print})
+				err := live.Sync(cmd.Context(), s, t, to, &live.Options{Once: once, Progress: p.print, Note: liveNotes(a)})
 				if err == nil {
 					err = errors.Join(p.last(), cmd.Context().Err())
 				}
-				return liveFailure(err)
+				return err
 			})
 		})
 	f.add(c)
@@ -194,12 +200,19 @@ func (f *targetFlags) withTarget(
 	})
 }
 
+// liveNotes returns a function that prints a note on stderr.
+func liveNotes(a *console.Console) func(text string) {
+	return func(text string) { fmt.Fprintf(a.Stderr, "oribi: %s\n", celltext.Printable(text)) }
+}
+
 // liveFailure gives errors of a cluster that a store could have too the exit code of a failure.
 func liveFailure(err error) error {
-	for _, e := range []error{live.ErrRefused, client.ErrUnsupported, client.ErrCorrupt, client.ErrNotCovered} {
-		if errors.Is(err, e) {
-			return exit.With(exit.Failed, err)
-		}
+	_, ofServer := errors.AsType[*kudurpc.Error](err)
+	for _, e := range []error{live.ErrRefused, live.ErrOtherTable, client.ErrUnsupported, client.ErrNotCovered} {
+		ofServer = ofServer || errors.Is(err, e)
+	}
+	if ofServer && !errors.Is(err, client.ErrNoTable) && !errors.Is(err, context.Canceled) {
+		return exit.With(exit.Failed, err)
 	}
 	return err
 }
@@ -229,13 +242,13 @@ func Pull(a *console.Console) *cobra.Command {
 					if !follow {
 						p, err := live.Pull(cmd.Context(), c, args[0], s, name, &o)
 						if err != nil {
-							return liveFailure(err)
+							return err
 						}
 						return print(p)
 					}
 					o.Progress = func(p live.Pulled) { print(p) }
 					err := live.Follow(cmd.Context(), c, args[0], s, name, &o)
-					return liveFailure(errors.Join(err, cmd.Context().Err()))
+					return errors.Join(err, cmd.Context().Err())
 				})
 			})
 		})
@@ -283,7 +296,7 @@ func Compare(a *console.Console) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return liveFailure(printDifferences(cmd.Context(), a, t, other, o))
+					return printDifferences(cmd.Context(), a, t, other, o)
 				})
 			})
 		})
