@@ -71,7 +71,7 @@ func (f *FrameReader) Next(header proto.Message) (body int, err error) {
 	}
 	size := binary.BigEndian.Uint32(length[:])
 	if int64(size) > int64(f.limit) {
-		return 0, fault.Corruptf("a message of %d bytes, the limit is %d", size, f.limit)
+		return 0, lengthError{size, f.limit}
 	}
 	left := int(size)
 	n, err := f.varint(&left)
@@ -95,6 +95,18 @@ func (f *FrameReader) Next(header proto.Message) (body int, err error) {
 	}
 	return n, err
 }
+
+// lengthError is the error of a frame that is too long, or of what is none.
+type lengthError struct {
+	size  uint32
+	limit int
+}
+
+func (e lengthError) Error() string {
+	return fmt.Sprintf("a message of %d bytes, the limit is %d: %v", e.size, e.limit, fault.ErrCorrupt)
+}
+
+func (e lengthError) Unwrap() error { return fault.ErrCorrupt }
 
 // varint reads a length that is at most *left once its own bytes are subtracted from *left.
 func (f *FrameReader) varint(left *int) (int, error) {

@@ -85,8 +85,8 @@ func (n *negotiation) choose() (c chosen, err error) {
 		offer.AuthnTypes = append(offer.AuthnTypes, &pb.AuthenticationTypePB{Jwt: &pb.AuthenticationTypePB_Jwt{}})
 	}
 	answer, err := n.exchange(offer, pb.NegotiatePB_NEGOTIATE)
-	if errors.Is(err, fault.ErrCorrupt) {
-		err = final(fmt.Errorf("this is no port of Kudu's protocol, such as 7051 of a master or 7050 of a tablet server: %v", err))
+	if _, other := errors.AsType[lengthError](err); other {
+		err = fmt.Errorf("this is no port of Kudu's protocol, such as 7051 of a master or 7050 of a tablet server: %v", err)
 	}
 	if err != nil {
 		return c, err

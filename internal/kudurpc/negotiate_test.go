@@ -126,7 +126,7 @@ func TestNegotiationIsRefused(t *testing.T) {
 		{name: "closed at once", server: rpctest.Options{Greet: hangUp},
 			text: "the server has closed the connection", class: kudurpc.Unreachable},
 		{name: "HTTP", server: rpctest.Options{Greet: write("HTTP/1.1 400 Bad Request\r\n\r\n")},
-			text: "1213486160 bytes, the limit is 1048576", kind: fault.ErrCorrupt, class: kudurpc.Unreachable},
+			text: "this is no port of Kudu's protocol", class: kudurpc.Unreachable},
 		{name: "answer to another call", server: rpctest.Options{Greet: write("\x00\x00\x00\x04\x02\x08\x01\x00")},
 			text: "an answer to call 1", kind: fault.ErrCorrupt, class: kudurpc.Unreachable},
 	} {
