@@ -38,7 +38,7 @@ func (s *Scan) read(ctx context.Context, id string) error {
 	for !r.ended {
 		a, err := r.next(ctx)
 		if err != nil {
-			return fmt.Errorf("scan: %w", err)
+			return fmt.Errorf("scan: %w", otherSchema(err))
 		}
 		if err := r.deliver(ctx, a); err != nil {
 			return err

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -381,4 +382,23 @@ func TestTokensForTablesAreRenewed(t *testing.T) {
 	asked++
 	sums, _ := must.Get2(d.table.Checksum(t.Context(), ScanOptions{}))(t)
 	must.Equal(t, len(sums), 4)
+}
+
+// A table that was altered so that the rows of a request or a scan do not fit it must be opened again.
+func TestTablesThatWereAltered(t *testing.T) {
+	d := newFakeTablets(t)
+	s := must.Get(d.table.NewSession(t.Context(), nil))(t)
+	defer s.Close()
+	at := must.Get(d.table.Now(t.Context()))(t)
+	d.before = func(int, *rpctest.Request) *rpctest.Reply {
+		return serviceError(pb.TabletServerErrorCode_MISMATCHED_SCHEMA, kudurpc.InvalidArgument)
+	}
+	must.Do(t, s.Apply(t.Context(), Upsert, [][]byte{int32Cell(1), []byte("n"), nil, nil}))
+	_, write := s.Flush(t.Context())
+	_, scan := rowsOf(must.Get(d.table.Scan(t.Context(), ScanOptions{At: at}))(t))
+	for _, err := range []error{write, scan} {
+		must.Fail(t, err, ErrSchema)
+		must.Contain(t, err.Error(), "open it again")
+	}
+	must.Equal(t, errors.Is(write, ErrUnknownOutcome), false)
 }

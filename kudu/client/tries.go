@@ -124,6 +124,14 @@ func (a *tries) recover(ctx context.Context, err error) error {
 	return a.again(ctx, err)
 }
 
+// otherSchema adds to an error that the table was altered, if that is what it says.
+func otherSchema(err error) error {
+	if kudurpc.ClassOf(err) == kudurpc.OtherSchema {
+		return fmt.Errorf("%w: the table was altered: open it again: %w", err, ErrSchema)
+	}
+	return err
+}
+
 // elsewhere takes another replica for a read, and looks all up when it has tried them. A write looks up
 // the leader.
 func (a *tries) elsewhere(ctx context.Context) error {

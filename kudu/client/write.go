@@ -122,6 +122,7 @@ func (s *Session) write(ctx context.Context, t *tablet, r *requestRows) error {
 			return s.reroute(ctx, t, r)
 		}
 		if err != nil {
+			err = otherSchema(err)
 			err = fmt.Errorf("write of %d rows: %w", r.N, err)
 			if unsure {
 				err = fmt.Errorf("%w: %w", err, ErrUnknownOutcome)
