@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,8 +47,10 @@ func Connect(ctx context.Context, masters []string, o *Options) (*Client, error)
 	c := &Client{o: with, pool: with.pool(), rnd: rand.New(rand.NewPCG(with.seed, 0))}
 	c.masters = newMasters(c)
 	for _, address := range masters {
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			address = net.JoinHostPort(address, strconv.Itoa(defaultPort))
+		address, err := withPort(address)
+		if err != nil {
+			c.Close()
+			return nil, err
 		}
 		c.masters.add(address)
 	}
@@ -57,6 +61,20 @@ func Connect(ctx context.Context, masters []string, o *Options) (*Client, error)
 		return nil, err
 	}
 	return c, nil
+}
+
+// withPort returns the address of a master, which may lack the port.
+func withPort(address string) (string, error) {
+	if host, port, err := net.SplitHostPort(address); err == nil {
+		if n, err := strconv.ParseUint(port, 10, 16); host == "" || err != nil || n == 0 {
+			return "", fmt.Errorf("master %q: want HOST:PORT", address)
+		}
+		return address, nil
+	}
+	if _, err := netip.ParseAddr(address); address == "" || err != nil && strings.ContainsAny(address, ":[] ") {
+		return "", fmt.Errorf("master %q: want HOST:PORT", address)
+	}
+	return net.JoinHostPort(address, strconv.Itoa(defaultPort)), nil
 }
 
 // Close closes all connections. Calls in flight and later ones return ErrClosed. It may be called

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/console"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/exit"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/flags"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/verb"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/kudurpc"
@@ -85,34 +86,34 @@ func (f *targetFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&f.replicas, "replicas", 0, "replicas of each tablet of a new table (default: the cluster's)")
 }
 
-func (f *targetFlags) target(c *client.Client, s *schema.Schema) (to live.Target, err error) {
-	to = live.Target{Cluster: c, Table: f.table, Replicas: f.replicas}
+// partitioning returns how a new table is divided, nil without flags that say so.
+func (f *targetFlags) partitioning(s *schema.Schema) (*client.Partitioning, error) {
 	if len(f.hash) == 0 && f.ranges == "" {
-		return to, nil
+		return nil, nil
 	}
-	to.Partitioning = &client.Partitioning{}
+	p := &client.Partitioning{}
 	for _, text := range f.hash {
 		columns, count, ok := strings.Cut(text, ":")
 		buckets, err := strconv.Atoi(count)
 		if !ok || err != nil || buckets < 2 {
-			return to, exit.Usage(fmt.Errorf("--hash %s: want COL[,COL]:BUCKETS with 2 or more buckets, such as id:8", text))
+			return nil, exit.Usage(fmt.Errorf("--hash %s: want COL[,COL]:BUCKETS with 2 or more buckets, such as id:8", text))
 		}
 		h := client.Hash{Columns: strings.Split(columns, ","), Buckets: buckets}
 		if _, err := s.Project(h.Columns); err != nil {
-			return to, exit.Usage(fmt.Errorf("--hash %s: %w", text, err))
+			return nil, exit.Usage(fmt.Errorf("--hash %s: %w", text, err))
 		}
-		to.Partitioning.Hash = append(to.Partitioning.Hash, h)
+		p.Hash = append(p.Hash, h)
 	}
 	if f.ranges != "" {
 		text, err := os.ReadFile(f.ranges)
 		if err != nil {
-			return to, err
+			return nil, err
 		}
-		if err := readRanges(to.Partitioning, s, text); err != nil {
-			return to, exit.Usage(fmt.Errorf("--range %s: %w", f.ranges, err))
+		if err := readRanges(p, s, text); err != nil {
+			return nil, exit.Usage(fmt.Errorf("--range %s: %w", f.ranges, err))
 		}
 	}
-	return to, nil
+	return p, nil
 }
 
 // Push is the verb "oribi kudu push".
@@ -121,7 +122,14 @@ func Push(a *console.Console) *cobra.Command {
 	c := verb.New(a, "push DIR NAME", "Copy a table into a running Kudu cluster",
 		func(cmd *cobra.Command, args []string) error {
 			return f.withTarget(cmd.Context(), args, func(s *oribi.Store, t *oribi.Table, to live.Target) error {
-				p, err := live.Push(cmd.Context(), s, t, to, &live.Options{Note: liveNotes(a)})
+				stats, err := t.Stats(false)
+				if err != nil {
+					return err
+				}
+				shown := &shownCopy{a: a, bar: a.Bar(progress.Options{What: "push", Total: stats.LiveRows})}
+				defer shown.bar.Stop()
+				p, err := live.Push(cmd.Context(), s, t, to, &live.Options{Note: shown.note, Progress: shown.rows})
+				shown.bar.Stop()
 				if err != nil {
 					return err
 				}
@@ -144,8 +152,13 @@ func Sync(a *console.Console) *cobra.Command {
 				return exit.Usage(fmt.Errorf("--status-every %v is negative", every))
 			}
 			return f.withTarget(cmd.Context(), args, func(s *oribi.Store, t *oribi.Table, to live.Target) error {
-				p := statusPrinter{a: a, every: every}
-				err := live.Sync(cmd.Context(), s, t, to, &live.Options{Once: once, Progress: p.print, Note: liveNotes(a)})
+				shown := &shownCopy{a: a}
+				if every == 0 {
+					shown.bar = a.Bar(progress.Options{What: "sync"})
+				}
+				p := statusPrinter{a: a, every: every, shown: shown}
+				err := live.Sync(cmd.Context(), s, t, to, &live.Options{Once: once, Progress: p.print, Note: shown.note})
+				shown.bar.Stop()
 				if err == nil {
 					err = errors.Join(p.last(), cmd.Context().Err())
 				}
@@ -164,10 +177,12 @@ type statusPrinter struct {
 	every  time.Duration
 	before time.Time
 	status live.Status
+	shown  *shownCopy
 }
 
 func (p *statusPrinter) print(s live.Status) {
 	p.status = s
+	p.shown.rows(s)
 	if now := time.Now(); p.every > 0 && now.Sub(p.before) >= p.every {
 		p.before = now
 		p.last() // a reader that is gone is found at the end
@@ -190,19 +205,29 @@ func (f *targetFlags) withTarget(
 		if err != nil {
 			return err
 		}
+		to := live.Target{Table: f.table, Replicas: f.replicas}
+		if to.Partitioning, err = f.partitioning(t.Schema()); err != nil {
+			return err
+		}
 		return f.withCluster(ctx, func(c *client.Client) error {
-			to, err := f.target(c, t.Schema())
-			if err != nil {
-				return err
-			}
+			to.Cluster = c
 			return use(s, t, to)
 		})
 	})
 }
 
-// liveNotes returns a function that prints a note on stderr.
-func liveNotes(a *console.Console) func(text string) {
-	return func(text string) { fmt.Fprintf(a.Stderr, "oribi: %s\n", celltext.Printable(text)) }
+// shownCopy shows on stderr how a copy goes on.
+type shownCopy struct {
+	a   *console.Console
+	bar *progress.Bar
+}
+
+func (c *shownCopy) rows(s live.Status) { c.bar.Set(s.Rows) }
+
+// note prints a note, after which the bar does not come back.
+func (c *shownCopy) note(text string) {
+	c.bar.Stop()
+	fmt.Fprintf(c.a.Stderr, "oribi: %s\n", celltext.Printable(text))
 }
 
 // liveFailure gives errors of a cluster that a store could have too the exit code of a failure.
@@ -269,6 +294,8 @@ func clusterTime(flag, word string) (mvcc.Timestamp, error) {
 		return 0, exit.Usage(fmt.Errorf("--%s: %w", flag, err))
 	case ts == when.Latest:
 		return 0, nil
+	case ts.Time().After(time.Now()):
+		return 0, exit.Usage(fmt.Errorf("--%s: time %s is ahead of the clock", flag, word))
 	}
 	return ts + 1, nil
 }
