@@ -95,6 +95,30 @@ func TestPausesEndBeforeTheDeadline(t *testing.T) {
 	}
 }
 
+// Pauses do not grow beyond 4 s.
+func TestPausesHaveALimit(t *testing.T) {
+	f := newFakeCluster(t, 1)
+	c, pauses := f.connect(Options{}, 0)
+	for a := (attempts{c: c, n: 20}); len(*pauses) < 100; {
+		must.Do(t, a.again(t.Context(), errors.New("an error")))
+	}
+	if longest := slices.Max(*pauses); longest < 3*time.Second || longest > 4096*time.Millisecond {
+		t.Errorf("longest pause %s", longest)
+	}
+}
+
+// A call that has met an old leader does not make others forget the new one.
+func TestOldLeadersAreForgottenOnce(t *testing.T) {
+	f := newFakeCluster(t, 1)
+	c, _ := f.connect(Options{}, 0)
+	c.masters.drop(1)
+	must.Do(t, must.Err(c.Tables(t.Context())))
+	c.masters.drop(1)
+	leader, finding := c.masters.current()
+	must.Equal(t, leader, f.masters[0].Address)
+	must.Equal(t, finding, 2)
+}
+
 // If all masters refuse the client for good, it does not ask again.
 func TestConnectIsRefused(t *testing.T) {
 	f := &fakeCluster{t: t}
@@ -228,6 +252,15 @@ func TestAddressesOfServers(t *testing.T) {
 	err := c.at(t.Context(), &replica{}, pingCall())
 	must.Fail(t, err, errNoAddress)
 	must.Equal(t, kudurpc.ClassOf(err), kudurpc.Unreachable)
+	// A call that was made is not made again at another address.
+	f.addServer(rpctest.Options{})
+	f.serve = func(i int, _ *rpctest.Request) rpctest.Reply {
+		must.Equal(t, i, 2)
+		return rpctest.Reply{Raw: []byte{}}
+	}
+	err = c.at(t.Context(), &replica{addresses: []string{f.servers[2].Address, f.servers[1].Address}}, pingCall())
+	must.Equal(t, kudurpc.ClassOf(err), kudurpc.Unreachable)
+	must.Contain(t, err.Error(), "Ping at "+f.servers[2].Address)
 }
 
 // Calls of many goroutines all succeed while the leadership moves from master to master.

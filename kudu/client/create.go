@@ -72,11 +72,6 @@ func (spec *TableSpec) message() (*pb.CreateTableRequestPB, []uint32, error) {
 	if err := kudurow.Check(spec.Schema); err != nil {
 		return nil, nil, err
 	}
-	for i := range spec.Schema.Keys {
-		if c := &spec.Schema.Columns[i]; c.Immutable {
-			return nil, nil, schemaError("column %q is in the key and cannot be immutable", c.Name)
-		}
-	}
 	created, err := spec.Schema.Created()
 	if err != nil {
 		return nil, nil, err

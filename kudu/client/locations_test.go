@@ -222,6 +222,7 @@ func TestTabletsThatAreGone(t *testing.T) {
 	err := table.leading(t.Context(), "t1", writeCall())
 	must.Equal(t, kudurpc.ClassOf(err), kudurpc.NoTablet)
 	must.Contain(t, err.Error(), "the table no longer has the tablet")
+	must.Equal(t, f.called("GetTableLocations"), 2)
 	f.locate("id1", f.place("t2", "", "", -1))
 	must.Do(t, must.Err(table.refresh(t.Context(), table.locations.last)))
 	err = table.leading(t.Context(), "t2", writeCall())

@@ -31,10 +31,10 @@ type Hash struct {
 	Seed    uint32
 }
 
-// Range has the rows with From <= values < To in the columns of Partitioning.Range. The last values
-// may be missing: they are the least of their columns.
+// Range has the rows with From <= values < To in the columns of Partitioning.Range. A value that is
+// nil, or missing at the end, is the least of its column.
 type Range struct {
-	From, To []any  // Go values, as in rows; empty is no bound
+	From, To []any  // Go values, as in rows; without any, there is no bound
 	Hash     []Hash // nil: those of the table. They are as many as those of the table
 }
 
@@ -122,10 +122,10 @@ func (r *Range) appendBounds(rows *kudurow.Rows, s *schema.Schema, columns []str
 			if c < 0 {
 				return s.NoColumn(columns[i])
 			}
-			cell, err := bind.Append(nil, &s.Columns[c], v)
-			if err == nil && cell == nil {
-				err = bind.ErrNull
+			if v == nil {
+				continue
 			}
+			cell, err := bind.Append(nil, &s.Columns[c], v)
 			if err != nil {
 				return schemaError("bound of a range: column %q: %v", columns[i], err)
 			}
@@ -202,8 +202,8 @@ func partitioningOf(m *kudupb.PartitionSchemaPB, s *schema.Schema) (p Partitioni
 	return p, nil
 }
 
-// boundOf returns the values of the first columns of a range that cells sets, up to the last one.
-// Those between that are not set are the least.
+// boundOf returns the values of the columns of a range that cells sets, up to the last one, nil for
+// those between that are not set.
 func boundOf(cells [][]byte, columns []int, s *schema.Schema) (values []any) {
 	if cells == nil {
 		return nil

@@ -29,15 +29,11 @@ func (a *attempts) wait(ctx context.Context, err error, doublings int) error {
 	if a.cause == nil || !errors.Is(err, context.DeadlineExceeded) {
 		a.cause = err
 	}
-	reason := ctx.Err()
-	if reason == nil {
-		pause := time.Duration(a.c.random() * float64(time.Millisecond<<min(a.n, doublings)))
-		if deadline, ok := ctx.Deadline(); ok {
-			pause = min(pause, time.Until(deadline)/2)
-		}
-		reason = a.c.o.sleep(ctx, pause)
+	pause := time.Duration(a.c.random() * float64(time.Millisecond<<min(a.n, doublings)))
+	if deadline, ok := ctx.Deadline(); ok {
+		pause = min(pause, time.Until(deadline)/2)
 	}
-	if reason != nil {
+	if reason := a.c.o.sleep(ctx, pause); reason != nil {
 		return a.givenUp(reason)
 	}
 	return nil
