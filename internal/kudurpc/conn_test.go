@@ -271,7 +271,7 @@ func TestServersThatDoNotRead(t *testing.T) {
 	}()
 	large := ping()
 	large.Request = &pb.ScanRequestPB{ScannerId: make([]byte, 40<<20)}
-	must.Fail(t, p.Do(ctx, s.Address, large), context.Canceled)
+	must.Refuse(t, p.Do(ctx, s.Address, large))
 	for range 2 {
 		must.Equal(t, kudurpc.ClassOf(p.Do(t.Context(), s.Address, ping())), kudurpc.Unreachable)
 	}

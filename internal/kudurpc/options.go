@@ -53,6 +53,7 @@ func (o Options) withDefaults() Options {
 
 // credentials are what a connection is negotiated with.
 type credentials struct {
-	token *pb.SignedTokenPB // nil: the user's name, or the JWT
-	roots *x509.CertPool    // nil: no certificate can be checked
+	token   *pb.SignedTokenPB // nil: the user's name, or the JWT
+	roots   *x509.CertPool    // nil: no certificate can be checked
+	version int               // how often they were replaced
 }

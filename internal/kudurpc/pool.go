@@ -32,9 +32,10 @@ type target struct {
 
 // link is a connection that is there, is being made, or has failed.
 type link struct {
-	ready chan struct{} // closed when the others are set
-	conn  *conn
-	err   error
+	trusted int           // version of the credentials
+	ready   chan struct{} // closed when the others are set
+	conn    *conn
+	err     error
 }
 
 // maxIdle is how long a connection without calls is used again. Servers close it after 65 s.
@@ -88,7 +89,7 @@ func (p *Pool) Trust(cas [][]byte, token *pb.SignedTokenPB) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.creds = credentials{token: token, roots: roots}
+	p.creds = credentials{token, roots, p.creds.version + 1}
 	return nil
 }
 
@@ -134,16 +135,27 @@ func describe(err error, server, method, tablet string, sent bool) error {
 
 // conn returns a connection, which it makes if there is none.
 func (p *Pool) conn(ctx context.Context, to target) (*conn, error) {
-	l, err := p.link(to)
-	if err != nil {
-		return nil, err
+	for {
+		l, err := p.link(to)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-l.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if l.err == nil || l.trusted == p.current().version {
+			return l.conn, l.err
+		}
+		// It has failed with credentials that were replaced meanwhile.
 	}
-	select {
-	case <-l.ready:
-		return l.conn, l.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+}
+
+func (p *Pool) current() credentials {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.creds
 }
 
 // link returns the link to a server. If it is not usable, it begins a new one.
@@ -156,7 +168,7 @@ func (p *Pool) link(to target) (*link, error) {
 	if l := p.links[to]; l != nil && l.usable() {
 		return l, nil
 	}
-	l := &link{ready: make(chan struct{})}
+	l := &link{trusted: p.creds.version, ready: make(chan struct{})}
 	p.links[to] = l
 	creds := p.creds
 	if to.primary {

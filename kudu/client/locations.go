@@ -45,16 +45,6 @@ type replica struct {
 	leads     bool // in the masters' view, which may be old
 }
 
-// leader returns the replica that leads, or nil if the masters know none.
-func (t *tablet) leader() *replica {
-	for i := range t.replicas {
-		if t.replicas[i].leads {
-			return &t.replicas[i]
-		}
-	}
-	return nil
-}
-
 // has reports whether a partition key belongs to the tablet.
 func (t *tablet) has(key []byte) bool {
 	return bytes.Compare(key, t.start) >= 0 && (len(t.end) == 0 || bytes.Compare(key, t.end) < 0)
@@ -157,25 +147,6 @@ func newTablets(m *pb.GetTableLocationsResponsePB) (*tablets, error) {
 		}
 	}
 	return s, nil
-}
-
-// tabletOf returns the tablet of a partition key. If none is known, it asks the masters once more:
-// the range may be new. Errors: ErrNotCovered.
-func (t *Table) tabletOf(ctx context.Context, key []byte) (*tablet, error) {
-	s, err := t.tablets(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if found := s.find(key); found != nil {
-		return found, nil
-	}
-	if s, err = t.refresh(ctx, s); err != nil {
-		return nil, err
-	}
-	if found := s.find(key); found != nil {
-		return found, nil
-	}
-	return nil, t.wrap(ErrNotCovered)
 }
 
 // Tablets returns the IDs of the table's tablets as the masters know them now, in the order of their

@@ -14,7 +14,6 @@ import (
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/kudurow"
-	"github.com/oribi-db/oribi/internal/kudurpc"
 	"github.com/oribi-db/oribi/internal/kudurpc/rpctest"
 	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
 	"github.com/oribi-db/oribi/internal/must"
@@ -96,137 +95,46 @@ func tableOf(t testing.TB, servers int) (*fakeCluster, *Table) {
 	return f, must.Get(c.CreateTable(t.Context(), &TableSpec{Name: "m", Schema: testSchema(t)}))(t)
 }
 
-// The masters are asked once for all tablets, and again when the time of the answer is over or a key
-// has no tablet.
+// The masters are asked once for all tablets, by all at the same time, and again when the time of the
+// answer is over, or when a caller says that an answer is wrong which is still the last one.
 func TestLocationsAreKept(t *testing.T) {
 	f, table := tableOf(t, 1)
 	f.locate("id1", f.place("t1", "", "m", 0))
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
-			if found, err := table.tabletOf(t.Context(), []byte("a")); err != nil || found.id != "t1" {
-				t.Errorf("found %v, error %v", found, err)
+			if s, err := table.tablets(t.Context()); err != nil || s.find([]byte("a")).id != "t1" {
+				t.Errorf("tablets %v, error %v", s, err)
 			}
 		})
 	}
 	wg.Wait()
 	must.Equal(t, f.called("GetTableLocations"), 1)
-	err := must.Err(table.tabletOf(t.Context(), []byte("x")))
-	must.Fail(t, err, ErrNotCovered)
-	must.Contain(t, err.Error(), `table "m"`)
-	must.Equal(t, f.called("GetTableLocations"), 2)
+	old := must.Get(table.tablets(t.Context()))(t)
+	must.Equal(t, old.find([]byte("x")) == nil, true)
 	f.locate("id1", f.place("t1", "", "m", 0), f.place("t2", "m", "", 0))
-	must.Equal(t, must.Get(table.tabletOf(t.Context(), []byte("x")))(t).id, "t2")
-	must.Equal(t, f.called("GetTableLocations"), 3)
+	for range 2 {
+		must.Equal(t, must.Get(table.refresh(t.Context(), old))(t).find([]byte("x")).id, "t2")
+	}
+	must.Equal(t, f.called("GetTableLocations"), 2)
 	table.locations.last.expires = time.Now()
 	must.Do(t, must.Err(table.tablets(t.Context())))
-	must.Equal(t, f.called("GetTableLocations"), 4)
+	must.Equal(t, f.called("GetTableLocations"), 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := must.Err(table.refresh(ctx, table.locations.last))
+	must.Fail(t, err, context.Canceled)
+	must.Contain(t, err.Error(), `table "m"`)
 }
 
-// leader is the function of tablet servers of which one leads a tablet: the others refuse writes as
-// Kudu's servers do.
-func leader(f *fakeCluster, leads *int, calls *int) func(int, *rpctest.Request) rpctest.Reply {
-	return func(i int, r *rpctest.Request) rpctest.Reply {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if *calls++; i != *leads {
-			return rpctest.Reply{Message: &pb.WriteResponsePB{Error: tabletError(1, 9, "replica is not leader of this config")}}
-		}
-		return rpctest.Reply{Message: &pb.WriteResponsePB{Timestamp: proto.Uint64(5)}}
-	}
-}
-
-func tabletError(code, status int32, text string) *pb.TabletServerErrorPB {
-	return &pb.TabletServerErrorPB{Code: &code, Status: &kudupb.AppStatusPB{Code: &status, Message: &text}}
-}
-
-func writeCall() *kudurpc.Call {
-	return &kudurpc.Call{Method: "Write", Request: &pb.WriteRequestPB{TabletId: []byte("t1")}, Response: &pb.WriteResponsePB{}}
-}
-
-// A call follows the leader of its tablet: when the masters know of a new one, when they do not yet,
-// and when its server has ended.
-func TestTheLeaderOfATabletIsFollowed(t *testing.T) {
-	f, table := tableOf(t, 3)
-	leads, calls := 0, 0
-	f.serve = leader(f, &leads, &calls)
-	f.locate("id1", f.place("t1", "", "", 0))
-	must.Do(t, table.leading(t.Context(), "t1", writeCall()))
-	must.Equal(t, calls, 1)
-
-	f.set(func() { leads = 1 })
-	late := 3 // lookups until the masters know
-	f.set(func() {
-		f.hook = func(_ int, method string) *pbReply {
-			if method == "GetTableLocations" {
-				if late--; late == 0 {
-					f.tables["id1"].locations.TabletLocations[0] = f.place("t1", "", "", 1)
-				}
-			}
-			return nil
-		}
-	})
-	must.Do(t, table.leading(t.Context(), "t1", writeCall()))
-	must.Equal(t, calls, 5)
-
-	f.set(func() { leads, f.hook = 2, nil })
-	f.servers[1].Stop()
-	f.locate("id1", f.place("t1", "", "", 2))
-	must.Do(t, table.leading(t.Context(), "t1", writeCall()))
-	must.Equal(t, must.Get(table.tablets(t.Context()))(t).all[0].leader().server, "server 2")
-}
-
-// Calls that the caller has to change are not repeated; busy servers are waited for.
-func TestCallsToLeadersThatFail(t *testing.T) {
-	f, table := tableOf(t, 1)
-	f.locate("id1", f.place("t1", "", "", 0))
-	for _, test := range []struct {
-		reply rpctest.Reply
-		want  kudurpc.Class
-		calls int
-	}{
-		{rpctest.Reply{Message: &pb.WriteResponsePB{Error: tabletError(5, 4, "schema")}}, kudurpc.OtherSchema, 1},
-		{rpctest.Reply{Message: &pb.WriteResponsePB{Error: tabletError(1, 1, "Row not in tablet partition")}},
-			kudurpc.Final, 1},
-		{rpctest.Reply{Error: &pb.ErrorStatusPB{Message: proto.String("m"), Code: proto.Int32(17)}}, kudurpc.AuthzToken, 1},
-		{rpctest.Reply{Error: &pb.ErrorStatusPB{Message: proto.String("m"), Code: proto.Int32(6)}}, kudurpc.Stale, 1},
-		{rpctest.Reply{Error: &pb.ErrorStatusPB{Message: proto.String("m"), Code: proto.Int32(4)}}, kudurpc.Busy, 101},
-		{rpctest.Reply{Message: &pb.WriteResponsePB{Error: tabletError(1, 13, "unavailable")}}, kudurpc.Unavailable, 101},
-	} {
-		calls := 0
-		f.serve = func(int, *rpctest.Request) rpctest.Reply { calls++; return test.reply }
-		table.c.o.sleep = (&Options{}).patientSleep()
-		err := table.leading(t.Context(), "t1", writeCall())
-		must.Refuse(t, err)
-		must.Contain(t, err.Error(), "Write at "+f.servers[0].Address+", tablet t1: ")
-		must.Equal(t, kudurpc.ClassOf(err), test.want)
-		must.Equal(t, calls, test.calls)
-	}
-}
-
-// patientSleep is the sleep of options that give up after 100 pauses.
-func (o *Options) patientSleep() func(context.Context, time.Duration) error {
-	(&fakeCluster{}).patient(o)
-	return o.sleep
-}
-
-// A tablet that the table no longer has is an error of class NoTablet.
-func TestTabletsThatAreGone(t *testing.T) {
-	f, table := tableOf(t, 1)
-	f.locate("id1", f.place("t1", "", "", 0))
-	must.Do(t, must.Err(table.tablets(t.Context())))
-	f.serve = func(int, *rpctest.Request) rpctest.Reply {
-		return rpctest.Reply{Message: &pb.WriteResponsePB{Error: tabletError(6, 1, "Tablet not found")}}
-	}
-	f.locate("id1", f.place("t2", "", "", 0))
-	err := table.leading(t.Context(), "t1", writeCall())
-	must.Equal(t, kudurpc.ClassOf(err), kudurpc.NoTablet)
-	must.Contain(t, err.Error(), "the table no longer has the tablet")
-	must.Equal(t, f.called("GetTableLocations"), 2)
-	f.locate("id1", f.place("t2", "", "", -1))
-	must.Do(t, must.Err(table.refresh(t.Context(), table.locations.last)))
-	err = table.leading(t.Context(), "t2", writeCall())
-	must.Contain(t, err.Error(), "no replica leads")
+// Replicas have the addresses of their servers, and one of them leads.
+func TestReplicas(t *testing.T) {
+	f, table := tableOf(t, 2)
+	f.locate("id1", f.place("t1", "", "", 1))
+	s := must.Get(table.tablets(t.Context()))(t)
+	must.Equal(t, s.byID("t1").replicas, []replica{{"server 0", []string{f.servers[0].Address}, false},
+		{"server 1", []string{f.servers[1].Address}, true}})
+	must.Equal(t, s.byID("t2") == nil, true)
 }
 
 // Any answer of a master about a table is one, or an error.
@@ -262,9 +170,6 @@ func FuzzDescriptions(f *testing.F) {
 		for _, tb := range s.all {
 			if found := s.find(tb.start); found != tb {
 				t.Fatalf("tablet %q is not found by its start", tb.id)
-			}
-			if r := tb.leader(); r != nil && !r.leads {
-				t.Fatalf("tablet %q: a replica that does not lead", tb.id)
 			}
 		}
 	})

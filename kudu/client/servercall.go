@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/oribi-db/oribi/internal/kudurpc"
-	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
 )
 
 // at makes one attempt of a call at a tablet server, at the first of its addresses that connects,
@@ -40,55 +39,3 @@ func (c *Client) first(ctx context.Context, addresses []string, call *kudurpc.Ca
 }
 
 var errNoAddress = errors.New("the masters know no address of the server")
-
-// lookupError is the error of a call that no server could be chosen for.
-func lookupError(call *kudurpc.Call, code pb.TabletServerErrorCode, text string) error {
-	return &kudurpc.Error{Server: "masters", Method: call.Method, Tablet: call.Tablet, Code: int32(code),
-		Status: kudurpc.NotFound, Message: text}
-}
-
-func errGone(call *kudurpc.Call) error {
-	return lookupError(call, pb.TabletServerErrorCode_TABLET_NOT_FOUND, "the table no longer has the tablet")
-}
-
-func errNoLeader(call *kudurpc.Call) error {
-	return lookupError(call, pb.TabletServerErrorCode_NOT_THE_LEADER, "no replica leads")
-}
-
-// leading makes a call at the leader of a tablet, and follows the leader until the call is answered:
-// with success, or with an error that another attempt does not change, or after which the caller
-// does more than repeating it. It is repeated as it is, so it has a request ID or may be carried out
-// twice. Errors: *kudurpc.Error, also of class NoTablet if the table no longer has the tablet, or of
-// the classes AuthzToken, OtherSchema, and Stale.
-func (t *Table) leading(ctx context.Context, id string, call *kudurpc.Call) error {
-	call.Tablet = id
-	for a := (attempts{c: t.c}); ; {
-		s, err := t.tablets(ctx)
-		if err != nil {
-			return err
-		}
-		err = errGone(call)
-		if tb := s.byID(id); tb != nil {
-			err = errNoLeader(call)
-			if leader := tb.leader(); leader != nil {
-				err = t.c.at(ctx, leader, call)
-			}
-		}
-		switch kudurpc.ClassOf(err) {
-		case kudurpc.NoTablet, kudurpc.Unreachable, kudurpc.NotServing:
-			s, lookup := t.refresh(ctx, s)
-			if lookup != nil {
-				return lookup
-			}
-			if s.byID(id) == nil {
-				return errGone(call)
-			}
-		case kudurpc.Busy, kudurpc.Unavailable:
-		default:
-			return err
-		}
-		if err := a.again(ctx, err); err != nil {
-			return err
-		}
-	}
-}
