@@ -258,26 +258,6 @@ func TestPoolClose(t *testing.T) {
 	s.Stop()
 }
 
-// A server that reads nothing more fills up the connection. A call whose caller no longer waits does
-// not hold up later ones for longer than its own deadline: they use another connection.
-func TestServersThatDoNotRead(t *testing.T) {
-	deaf := make(chan struct{}, 2)
-	s := rpctest.Start(t, rpctest.Options{Deaf: func() { deaf <- struct{}{} }})
-	p := pool(t, kudurpc.Options{CallTimeout: 100 * time.Millisecond})
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-deaf
-		cancel()
-	}()
-	large := ping()
-	large.Request = &pb.ScanRequestPB{ScannerId: make([]byte, 40<<20)}
-	must.Refuse(t, p.Do(ctx, s.Address, large))
-	for range 2 {
-		must.Equal(t, kudurpc.ClassOf(p.Do(t.Context(), s.Address, ping())), kudurpc.Unreachable)
-	}
-	must.Equal(t, s.Connections(), 2)
-}
-
 // deadlines is a connection that remembers its last deadline.
 type deadlines struct {
 	net.Conn

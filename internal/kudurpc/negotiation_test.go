@@ -2,6 +2,8 @@ package kudurpc
 
 import (
 	"bytes"
+	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -41,6 +43,23 @@ func TestAnswersThatNoServerGives(t *testing.T) {
 	o := Options{User: "u"}.withDefaults()
 	_, _, err := negotiate(scripted{bytes.NewReader(data), 1}, &o, credentials{})
 	must.Do(t, err)
+}
+
+// A server that reads nothing more holds up a connection at most until the deadline of the call that
+// it does not read, also if that was canceled: other calls then use another connection.
+func TestServersThatDoNotRead(t *testing.T) {
+	server, client := net.Pipe()
+	defer server.Close()
+	c := newConn(client, NewFrameReader(client, 1000), 1000)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	go func() {
+		server.Read(make([]byte, 1))
+		cancel()
+	}()
+	_, err := c.do(ctx, &Call{Request: &pb.PingRequestPB{}, Response: &pb.PingResponsePB{}})
+	must.Refuse(t, err)
+	<-c.done
+	c.wg.Wait()
 }
 
 // A connection that was idle for long is not used again: the server is about to close it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -290,7 +289,10 @@ func (f *fakeCluster) place(id, start, end string, leads int) *pb.TabletLocation
 
 // locate sets where the tablets of a table are.
 func (f *fakeCluster) locate(table string, tablets ...*pb.TabletLocationsPB) {
-	m := &pb.GetTableLocationsResponsePB{TabletLocations: slices.Clone(tablets), TtlMillis: proto.Uint32(300_000)}
+	m := &pb.GetTableLocationsResponsePB{TtlMillis: proto.Uint32(300_000)}
+	for _, l := range tablets {
+		m.TabletLocations = append(m.TabletLocations, proto.Clone(l).(*pb.TabletLocationsPB))
+	}
 	for i, s := range f.servers {
 		m.TsInfos = append(m.TsInfos, &pb.TSInfoPB{PermanentUuid: fmt.Append(nil, "server ", i),
 			RpcAddresses: []*kudupb.HostPortPB{hostPort(s.Address)}})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -27,13 +28,13 @@ func int64Cell(n int) []byte { return binary.LittleEndian.AppendUint64(nil, uint
 func TestSessionsWriteEachRowOnce(t *testing.T) {
 	r := seedtest.Rand(t)
 	d := newFakeTablets(t)
-	failures := 0
+	failures, chance := 0, rand.New(rand.NewPCG(r.Uint64(), 0)) // of the servers' goroutines
 	fail := func(server int, of *rpctest.Request) *rpctest.Reply {
-		if of.Method() != "Write" || r.IntN(3) > 0 {
+		if of.Method() != "Write" || chance.IntN(3) > 0 {
 			return nil
 		}
 		failures++
-		switch r.IntN(6) {
+		switch chance.IntN(6) {
 		case 0:
 			return rpcError(pb.RpcErrorCode_ERROR_SERVER_TOO_BUSY)
 		case 1:
@@ -44,7 +45,7 @@ func TestSessionsWriteEachRowOnce(t *testing.T) {
 			return rpcError(pb.RpcErrorCode_ERROR_INVALID_AUTHORIZATION_TOKEN)
 		case 4: // another leader
 			for _, tablet := range d.tablets {
-				leads := r.IntN(3)
+				leads := chance.IntN(3)
 				for i, replica := range tablet.place.InternedReplicas {
 					*replica.Role = map[bool]int32{true: int32(pb.Role_LEADER)}[i == leads]
 				}

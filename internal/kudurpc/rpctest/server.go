@@ -4,7 +4,6 @@ package rpctest
 
 import (
 	"crypto/tls"
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -33,9 +32,6 @@ type Options struct {
 	JWT string
 	// Greet, if not nil, replaces the whole negotiation and all calls.
 	Greet func(net.Conn)
-	// Deaf, if not nil, is called once the first call has begun to arrive. The server reads nothing
-	// more.
-	Deaf func()
 	// Handle answers a call. It may block; other calls of the connection are answered meanwhile.
 	Handle func(*Request) Reply
 }
@@ -71,17 +67,17 @@ type Server struct {
 	o        Options
 	listener net.Listener
 	wg       sync.WaitGroup
-	stopped  chan struct{}
 
 	mu     sync.Mutex
 	conns  map[net.Conn]bool
 	number int
+	closed bool
 }
 
 // Start starts a server on the loopback interface.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{t: t, o: o, conns: map[net.Conn]bool{}, stopped: make(chan struct{})}
+	s := &Server{t: t, o: o, conns: map[net.Conn]bool{}}
 	s.listener = must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s.Address = s.listener.Addr().String()
 	s.wg.Add(1)
@@ -94,21 +90,10 @@ func Start(t testing.TB, o Options) *Server {
 func (s *Server) Stop() {
 	s.listener.Close()
 	s.mu.Lock()
-	if !s.isStopped() {
-		close(s.stopped)
-	}
+	s.closed = true
 	s.mu.Unlock()
 	s.Drop()
 	s.wg.Wait()
-}
-
-func (s *Server) isStopped() bool {
-	select {
-	case <-s.stopped:
-		return true
-	default:
-		return false
-	}
 }
 
 // Drop closes all connections.
@@ -135,7 +120,7 @@ func (s *Server) accept() {
 			return
 		}
 		s.mu.Lock()
-		if s.isStopped() {
+		if s.closed {
 			s.mu.Unlock()
 			nc.Close()
 			return
@@ -166,14 +151,6 @@ func (s *Server) serve(nc net.Conn, number int) {
 	}
 	c := &session{s: s, nc: nc, number: number, frames: kudurpc.NewFrameReader(nc, limit)}
 	if c.negotiate() != nil {
-		return
-	}
-	if s.o.Deaf != nil {
-		if _, err := io.ReadFull(c.frames, make([]byte, 64)); err != nil {
-			return
-		}
-		s.o.Deaf()
-		<-s.stopped
 		return
 	}
 	var calls sync.WaitGroup
