@@ -22,18 +22,19 @@ import (
 // Cluster is a Kudu cluster on the loopback interface: a master, tablet servers, and a client. It
 // ends with the test. Its methods end the test if they fail.
 type Cluster struct {
-	Master  string // its address
+	Master  string // the addresses of the masters, between commas
+	Masters []*Server
 	Servers []*Server
+	Flags   []string // more flags of all servers, which replace others
 
 	t         testing.TB
 	kudu      string // the program
 	dir       string
-	master    *exec.Cmd
 	client    *client
 	classPath string
 }
 
-// Server is a tablet server of a cluster.
+// Server is a tablet server or a master of a cluster.
 type Server struct {
 	Dir     string // its only root, or the directory of its roots
 	Address string
@@ -84,7 +85,8 @@ func NewCluster(t testing.TB, servers int) *Cluster {
 	if testing.Short() {
 		t.Skip("starts Kudu's servers")
 	}
-	c := &Cluster{t: t, dir: t.TempDir(), Master: freeAddress(t)}
+	c := &Cluster{t: t, dir: t.TempDir()}
+	c.AddMaster()
 	tools := filepath.Join(corpustest.Dir(t), "tools", "kudu")
 	tool := func(name string) string {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(tools, name)).Output()
@@ -106,10 +108,9 @@ func NewCluster(t testing.TB, servers int) *Cluster {
 		if t.Failed() {
 			t.Logf("servers log:\n%s", c.errors())
 		}
-		for _, s := range c.Servers {
+		for _, s := range slices.Concat(c.Servers, c.Masters) {
 			c.Stop(s)
 		}
-		stop(c.master)
 		if c.client != nil {
 			stop(c.client.java)
 		}
@@ -150,17 +151,6 @@ func (c *Cluster) Start() {
 	}
 }
 
-// StartMaster starts the master and the client.
-func (c *Cluster) StartMaster() {
-	c.t.Helper()
-	c.master = c.spawn("master", nil, "master", "run", "--fs_wal_dir="+c.MasterDir(), "--rpc_bind_addresses="+c.Master,
-		"--default_num_replicas=1", "--catalog_manager_bg_task_wait_ms=50")
-	c.connect()
-}
-
-// MasterDir returns the only root of the master.
-func (c *Cluster) MasterDir() string { return filepath.Join(c.dir, "master") }
-
 // StartServer starts a tablet server. Unless its flags say otherwise, it does not collect history,
 // and compacts and flushes nothing.
 func (c *Cluster) StartServer(s *Server) {
@@ -171,7 +161,7 @@ func (c *Cluster) StartServer(s *Server) {
 	s.running = c.spawn(filepath.Base(s.Dir), s.Flags, args...)
 }
 
-// Stop ends a tablet server as a crash does, which is how Kudu's servers end; nil does for all.
+// Stop ends a server as a crash does, which is how Kudu's servers end; nil does for all.
 func (c *Cluster) Stop(s *Server) {
 	if s != nil {
 		stop(s.running)
@@ -191,7 +181,7 @@ func (c *Cluster) spawn(name string, flags []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	log := must.Get(os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))(c.t)
 	defer log.Close() // the server has its own
-	p := exec.Command(c.kudu, slices.Concat(args, common, flags)...)
+	p := exec.Command(c.kudu, slices.Concat(args, common, c.Flags, flags)...)
 	p.Stdout, p.Stderr, p.Env = log, log, environment()
 	must.Do(c.t, p.Start())
 	return p
