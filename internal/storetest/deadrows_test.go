@@ -252,7 +252,7 @@ func (q *queues) check(t *testing.T, r *rand.Rand, queue int64) {
 // deadRowsRounds calls run with the numbers of rounds of the tests with queues, each for a store of
 // its own: reads take as long as a store has changes.
 func deadRowsRounds(run func(store uint64, rounds int)) {
-	for rounds, store := seedtest.Rounds(2000, 150), uint64(0); rounds > 0; rounds, store = rounds-250, store+1 {
+	for rounds, store := seedtest.Rounds(800, 150), uint64(0); rounds > 0; rounds, store = rounds-250, store+1 {
 		run(store, min(rounds, 250))
 	}
 }
