@@ -12,4 +12,6 @@
 //   - [Predicates] translates tests of columns, [Checksum] computes the sum that servers compute.
 //
 // Values of Partitioner, Encoder, and Source are immutable and safe for concurrent use.
+//
+// Source: kudurpc spec §5, 6, 8.1, 10.4, 11, and 13.
 package kudurow

@@ -20,4 +20,6 @@
 //	varint   bytes of the body, then the body: the message, then the sidecars
 //
 // Source: Kudu's docs/design-docs/rpc.md and src/kudu/rpc.
+//
+// Source: kudurpc spec §1–3 and 16.
 package kudurpc

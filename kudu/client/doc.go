@@ -24,4 +24,6 @@
 //
 // A Client and its Tables are safe for concurrent use; a Session and a Scan are not. Batches of scans
 // are valid until the next one; no other value refers to memory of the client.
+//
+// Source: kudurpc spec §4, 7–13, and 16.
 package client
