@@ -218,7 +218,7 @@ func (s *Session) checkPartition(op Op) error {
 
 // ApplyBatch adds an operation on each of the selected rows of b, whose columns are those of the table
 // with their names: a column that b lacks is not given. Nothing is kept of b. If a row is refused, none
-// is added. Errors: as Apply; ErrNoColumn; ErrSchema.
+// is added; if ctx ends while the session waits for memory, some are. Errors: as Apply; ErrNoColumn; ErrSchema.
 func (s *Session) ApplyBatch(ctx context.Context, op Op, b *batch.RecordBatch) error {
 	if err := s.ready(ctx); err != nil {
 		return err
