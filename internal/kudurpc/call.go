@@ -57,11 +57,7 @@ func (c *Call) finish(header *pb.ResponseHeader, body []byte) error {
 		return err
 	}
 	if header.GetIsError() {
-		var status pb.ErrorStatusPB
-		if err := proto.Unmarshal(message, &status); err != nil {
-			return fault.Corruptf("error of a call: %v", err)
-		}
-		return callError(&status)
+		return parseError(message)
 	}
 	if err := kudupb.CheckMemory(message, c.Response); err != nil {
 		return fmt.Errorf("response: %w", err)

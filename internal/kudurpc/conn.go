@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/oribi-db/oribi/internal/fault"
 	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
 )
@@ -223,14 +221,11 @@ func (c *conn) readOne(frames *FrameReader) error {
 
 // fatal returns an error if a server closes a connection after the error in body.
 func fatal(body []byte) error {
-	var status pb.ErrorStatusPB
-	if proto.Unmarshal(body, &status) != nil { // the caller finds this, too
+	err := parseError(body)
+	if e, ok := errors.AsType[*Error](err); !ok || e.Class() != Unreachable && e.Class() != AuthnToken {
 		return nil
 	}
-	if e := callError(&status); e.Class() == Unreachable || e.Class() == AuthnToken {
-		return e
-	}
-	return nil
+	return err
 }
 
 // close closes the connection for a reason, the first of which remains. Calls in flight fail.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
@@ -87,6 +89,18 @@ func printable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "�"))
+}
+
+// parseError returns the error in the body of a response that is one: *Error, or ErrCorrupt.
+func parseError(body []byte) error {
+	var m pb.ErrorStatusPB
+	if err := kudupb.CheckMemory(body, &m); err != nil {
+		return fmt.Errorf("error of a call: %w", err)
+	}
+	if err := proto.Unmarshal(body, &m); err != nil {
+		return fault.Corruptf("error of a call: %v", err)
+	}
+	return callError(&m)
 }
 
 // callError returns the error of an ErrorStatusPB.

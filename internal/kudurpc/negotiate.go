@@ -206,11 +206,7 @@ func parseNegotiation(header *pb.ResponseHeader, body []byte, want pb.NegotiateP
 		return nil, fault.Corruptf("an answer to call %d during the negotiation", id)
 	}
 	if header.GetIsError() {
-		var status pb.ErrorStatusPB
-		if err := proto.Unmarshal(body, &status); err != nil {
-			return nil, fault.Corruptf("error of the negotiation: %v", err)
-		}
-		return nil, callError(&status)
+		return nil, parseError(body)
 	}
 	var m pb.NegotiatePB
 	if err := proto.Unmarshal(body, &m); err != nil {

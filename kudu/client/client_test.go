@@ -136,6 +136,24 @@ func TestConnectIsRefused(t *testing.T) {
 	must.Refuse(t, must.Err(Connect(t.Context(), nil, nil)))
 }
 
+// A master that hangs does not keep the client from finding one that leads later.
+func TestMastersThatHang(t *testing.T) {
+	f := newFakeCluster(t, 2)
+	asked := 0
+	f.hook = func(server int, _ string) *pbReply {
+		if server == 0 {
+			return &pbReply{} // no answer
+		}
+		if asked++; asked == 2 {
+			f.leader = 1
+		}
+		return nil
+	}
+	f.leader = -1
+	c, _ := f.connect(Options{CallTimeout: time.Hour, ask: 20 * time.Millisecond}, 0, 1)
+	must.Do(t, must.Err(c.Tables(t.Context())))
+}
+
 // A busy master is asked again, and stays the leader.
 func TestBusyMasters(t *testing.T) {
 	f := newFakeCluster(t, 1)

@@ -136,8 +136,10 @@ func (m *masters) askEach(
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // once one leads, the others need not answer
+	// Once one leads, the others need not answer. One that hangs holds up the next search, which may
+	// find a new leader, for this time only.
+	ctx, cancel := context.WithTimeout(ctx, m.c.o.ask)
+	defer cancel()
 	replies := make(chan reply, len(next))
 	for _, address := range next {
 		wg.Go(func() {

@@ -37,6 +37,7 @@ type Options struct {
 	// Dial connects to a server. The default is a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	ask   time.Duration                                    // until a master has said whether it leads; 0 is 3 s
 	seed  uint64                                           // of the pauses between attempts; 0 is a random one
 	sleep func(ctx context.Context, d time.Duration) error // nil waits
 }
@@ -48,6 +49,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if with.Timeout == 0 {
 		with.Timeout = 60 * time.Second
+	}
+	if with.ask == 0 {
+		with.ask = 3 * time.Second
 	}
 	if with.seed == 0 {
 		with.seed = rand.Uint64()
