@@ -10,7 +10,7 @@ import (
 func TestChecksum(t *testing.T) {
 	s := exampleSchema(t)
 	m, sidecars := exampleAnswer(t)
-	b := must.Get(Decode(s.Columns, m, sidecars))(t)
+	b := must.Get(new(Decoder).Decode(s.Columns, m, sidecars))(t)
 	var sum Summer
 	sum.Add(b)
 	must.Equal(t, sum.Sum, 0x171c8cd6f)

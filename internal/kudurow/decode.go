@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/oribi-db/oribi/batch"
@@ -12,10 +13,18 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Decode returns the rows of a columnar answer, all selected. columns are those of the projection; the
-// column that says whether a row is deleted is a Bool. The batch shares the bytes of sidecars: they
-// must not change as long as it is in use. An answer without columns has no rows here, see
-// [CountRows]. Errors: ErrCorrupt.
+// A Decoder decodes columnar answers, one after the other, in the same memory. Its zero value is ready
+// for use. Not safe for concurrent use.
+type Decoder struct {
+	vectors  []*batch.Vector
+	copies   [][]byte // of cells of fixed width that are not aligned, by column
+	selected batch.Bitmap
+}
+
+// Decode returns the rows of an answer, all selected, valid until the next call. columns are those of
+// the projection; the column that says whether a row is deleted is a Bool. The batch shares the bytes of
+// sidecars: they must not change as long as it is in use. An answer without columns has no rows here,
+// see [CountRows]. Errors: ErrCorrupt.
 //
 // For each column, the answer has the numbers of sidecars with
 //
@@ -27,24 +36,30 @@ import (
 //
 //	010000000200000003000000  050000000000000000000000000000000700000000000000 05
 //	00000000010000000100000001000000 61 05
-func Decode(columns []schema.Column, m *kudurpcpb.ColumnarRowBlockPB, sidecars [][]byte) (*batch.RecordBatch, error) {
+func (d *Decoder) Decode(
+	columns []schema.Column, m *kudurpcpb.ColumnarRowBlockPB, sidecars [][]byte,
+) (*batch.RecordBatch, error) {
 	if len(m.GetColumns()) != len(columns) {
 		return nil, fault.Corruptf("answer with %d columns, want %d", len(m.GetColumns()), len(columns))
 	}
-	b := &batch.RecordBatch{Schema: columns, Columns: make([]*batch.Vector, len(columns))}
-	d := columnDecoder{rows: m.GetNumRows(), sidecars: sidecars}
+	for len(d.vectors) < len(columns) {
+		d.vectors, d.copies = append(d.vectors, &batch.Vector{}), append(d.copies, nil)
+	}
+	b := &batch.RecordBatch{Schema: columns, Columns: slices.Clone(d.vectors[:len(columns)])}
+	in := columnDecoder{rows: m.GetNumRows(), sidecars: sidecars}
 	for _, s := range sidecars {
-		d.left += len(s)
+		in.left += len(s)
 	}
 	for i := range columns {
-		v, err := d.column(&columns[i], m.Columns[i])
-		if err != nil {
+		v := d.vectors[i]
+		if err := in.column(v, &d.copies[i], &columns[i], m.Columns[i]); err != nil {
 			return nil, fmt.Errorf("column %q: %w", columns[i].Name, err)
 		}
-		b.Columns[i], b.Len = v, v.Len
+		b.Len = v.Len
 	}
-	b.Selection = batch.MakeBitmap(b.Len)
-	b.Selection.SetRange(0, b.Len)
+	d.selected = d.selected.Resize(b.Len)
+	d.selected.SetRange(0, b.Len)
+	b.Selection = d.selected
 	return b, nil
 }
 
@@ -75,38 +90,41 @@ func (d *columnDecoder) sidecar(i *int32, what string) ([]byte, error) {
 	return s, nil
 }
 
-func (d *columnDecoder) column(c *schema.Column, m *kudurpcpb.ColumnarRowBlockPB_Column) (*batch.Vector, error) {
+// column sets v to a column of an answer. copied is memory.
+func (d *columnDecoder) column(
+	v *batch.Vector, copied *[]byte, c *schema.Column, m *kudurpcpb.ColumnarRowBlockPB_Column,
+) error {
 	if m == nil || !c.Type.Scalar() {
-		return nil, fault.Corruptf("an answer has no %s", c.TypeName())
+		return fault.Corruptf("an answer has no %s", c.TypeName())
 	}
 	data, err := d.sidecar(m.DataSidecar, "data")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	v := &batch.Vector{Type: c.Type}
+	v.Type = c.Type
 	if c.Type.Variable() {
 		bytes, err := d.sidecar(m.VarlenDataSidecar, "byte strings")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := d.strings(v, data, bytes); err != nil {
-			return nil, err
+			return err
 		}
-	} else if err := d.fixed(v, data); err != nil {
-		return nil, err
+	} else if err := d.fixed(v, copied, data); err != nil {
+		return err
 	}
 	if !c.Nullable {
-		return v, nil
+		return nil
 	}
 	present, err := d.sidecar(m.NonNullBitmapSidecar, "NULLs")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return v, setPresent(v, present)
+	return setPresent(v, present)
 }
 
 // fixed sets the cells of v to those in data.
-func (d *columnDecoder) fixed(v *batch.Vector, data []byte) error {
+func (d *columnDecoder) fixed(v *batch.Vector, copied *[]byte, data []byte) error {
 	w := v.Type.Width()
 	if len(data)%w != 0 || d.rows != int64(len(data)/w) {
 		return fault.Corruptf("%d rows with %d bytes of data, want %d a row", d.rows, len(data), w)
@@ -118,12 +136,15 @@ func (d *columnDecoder) fixed(v *batch.Vector, data []byte) error {
 			}
 		}
 	}
-	v.Len, v.Data = len(data)/w, data
-	if uintptr(unsafe.Pointer(unsafe.SliceData(data)))%8 != 0 { // as vectors must be
-		v.Data = nil
-		v.Reset(v.Len)
-		copy(v.Data, data)
+	v.Data = *copied
+	if uintptr(unsafe.Pointer(unsafe.SliceData(data)))%8 == 0 { // as vectors must be
+		v.Data = data
+		v.Reset(len(data) / w)
+		return nil
 	}
+	v.Reset(len(data) / w)
+	copy(v.Data, data)
+	*copied = v.Data
 	return nil
 }
 
@@ -131,6 +152,7 @@ func (d *columnDecoder) fixed(v *batch.Vector, data []byte) error {
 func (d *columnDecoder) strings(v *batch.Vector, ends, data []byte) error {
 	const width = 4
 	if d.rows == 0 && len(ends) == 0 {
+		v.Reset(0)
 		return nil
 	}
 	n := len(ends)/width - 1
@@ -141,9 +163,10 @@ func (d *columnDecoder) strings(v *batch.Vector, ends, data []byte) error {
 	if from != 0 {
 		return fault.Corruptf("the first byte string is at %d, want 0", from)
 	}
-	v.Len, v.Bytes = n, make([][]byte, n)
+	v.Reset(n)
 	for i := range v.Bytes {
-		to := binary.LittleEndian.Uint32(ends[width*(i+1):])
+		ends = ends[width:]
+		to := binary.LittleEndian.Uint32(ends)
 		if to < from || uint64(to) > uint64(len(data)) {
 			return fault.Corruptf("row %d is the byte string [%d, %d) of %d bytes", i, from, to, len(data))
 		}

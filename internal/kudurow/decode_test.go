@@ -36,13 +36,13 @@ func exampleAnswer(t testing.TB) (*kudurpcpb.ColumnarRowBlockPB, [][]byte) {
 func TestAnswerIsTheDocumentedExample(t *testing.T) {
 	s := exampleSchema(t)
 	m, sidecars := exampleAnswer(t)
-	b := must.Get(Decode(s.Columns, m, sidecars))(t)
+	b := must.Get(new(Decoder).Decode(s.Columns, m, sidecars))(t)
 	must.Equal(t, rowsOf(b), [][][]byte{{{1, 0, 0, 0}, {5, 0, 0, 0, 0, 0, 0, 0}, []byte("a")},
 		{{2, 0, 0, 0}, nil, nil}, {{3, 0, 0, 0}, {7, 0, 0, 0, 0, 0, 0, 0}, {}}})
 	m.NumRows = proto.Int64(0)
-	b = must.Get(Decode(s.Columns, m, make([][]byte, 6)))(t)
+	b = must.Get(new(Decoder).Decode(s.Columns, m, make([][]byte, 6)))(t)
 	must.Equal(t, b.Len, 0)
-	b = must.Get(Decode(nil, &kudurpcpb.ColumnarRowBlockPB{NumRows: proto.Int64(1 << 60)}, nil))(t)
+	b = must.Get(new(Decoder).Decode(nil, &kudurpcpb.ColumnarRowBlockPB{NumRows: proto.Int64(1 << 60)}, nil))(t)
 	must.Equal(t, b.Len, 0)
 }
 
@@ -51,6 +51,7 @@ func TestAnswerIsTheDocumentedExample(t *testing.T) {
 func TestRandomAnswers(t *testing.T) {
 	r := seedtest.Rand(t)
 	shared := 0
+	var d Decoder // of answers of other columns before
 	for range seedtest.Rounds(500, 100) {
 		s := randomSchema(t, r)
 		var rows [][][]byte
@@ -59,7 +60,7 @@ func TestRandomAnswers(t *testing.T) {
 		}
 		m, sidecars := columnar(s.Columns, rows)
 		move(r, sidecars)
-		b := must.Get(Decode(s.Columns, m, sidecars))(t)
+		b := must.Get(d.Decode(s.Columns, m, sidecars))(t)
 		must.Equal(t, rowsOf(b), rows)
 		for i, v := range b.Columns {
 			must.Do(t, v.Validate())
@@ -117,11 +118,11 @@ func TestMalformedAnswers(t *testing.T) {
 	} {
 		m, sidecars := exampleAnswer(t)
 		change(m, sidecars)
-		must.Fail(t, must.Err(Decode(s.Columns, m, sidecars)), fault.ErrCorrupt, name)
+		must.Fail(t, must.Err(new(Decoder).Decode(s.Columns, m, sidecars)), fault.ErrCorrupt, name)
 	}
 	b := []schema.Column{{Name: "b", Type: schema.Bool}}
 	m, sidecars := columnar(b, [][][]byte{{{1}}, {{7}}})
-	must.Fail(t, must.Err(Decode(b, m, sidecars)), fault.ErrCorrupt)
+	must.Fail(t, must.Err(new(Decoder).Decode(b, m, sidecars)), fault.ErrCorrupt)
 	must.Fail(t, must.Err(CountRows(&kudurpcpb.ColumnarRowBlockPB{NumRows: proto.Int64(-1)})), fault.ErrCorrupt)
 }
 
@@ -147,8 +148,9 @@ func FuzzDecode(f *testing.F) {
 			sidecars = append(sidecars, slices.Clone(body[1:1+n]))
 			body = body[1+n:]
 		}
+		var d Decoder
 		for _, columns := range [][]schema.Column{s.Columns, s.Columns[:1], {{Name: "b", Type: schema.Bool}}} {
-			b, err := Decode(columns, &m, sidecars)
+			b, err := d.Decode(columns, &m, sidecars)
 			if err != nil {
 				must.Fail(t, err, fault.ErrCorrupt)
 				continue
@@ -168,7 +170,7 @@ func checkAnswer(t *testing.T, b *batch.RecordBatch) {
 	}
 	rows := rowsOf(b)
 	m, sidecars := columnar(b.Schema, rows)
-	must.Equal(t, rowsOf(must.Get(Decode(b.Schema, m, sidecars))(t)), rows)
+	must.Equal(t, rowsOf(must.Get(new(Decoder).Decode(b.Schema, m, sidecars))(t)), rows)
 }
 
 // Any schema is refused, or is one that can be sent and partitioned by its key.

@@ -8,7 +8,7 @@
 //   - An [Encoder] appends row operations to [Rows], from cells or from the columns of a batch,
 //     without an allocation for each row. It checks the cells first: servers store most wrong values
 //     as they are, for which no reader has a meaning.
-//   - [Decode] makes a batch of the columns of an answer, whose bytes it shares where they are aligned.
+//   - A [Decoder] makes batches of the columns of answers, whose bytes they share where they are aligned.
 //   - [Predicates] translates tests of columns, [Checksum] computes the sum that servers compute.
 //
 // Values of Partitioner, Encoder, and Source are immutable and safe for concurrent use.

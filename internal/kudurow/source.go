@@ -161,7 +161,7 @@ func (s *Source) appendChunk(r *Rows, rows []int32) {
 	var starts, at [chunkRows]int
 	start := len(r.Operations)
 	end := s.starts(starts[:len(rows)], rows, start)
-	r.Operations = slices.Grow(r.Operations, end-start)[:end]
+	r.Operations = grow(r.Operations, end-start)[:end]
 	out := r.Operations
 	for i, start := range starts[:len(rows)] {
 		at[i] = start + copy(out[start:], s.header)
@@ -248,8 +248,21 @@ func (c *sourceColumn) putPresent(out []byte, at []int, rows []int32) {
 	}
 }
 
+// grow returns b with space for n more bytes, by doubling it: requests are large.
+func grow(b []byte, n int) []byte {
+	if cap(b)-len(b) < n {
+		return slices.Grow(b, max(n, len(b)))
+	}
+	return b
+}
+
 // putStrings writes where the byte strings are that it appends to indirect.
 func (c *sourceColumn) putStrings(out, indirect []byte, at []int, rows []int32) []byte {
+	size := 0
+	for _, row := range rows {
+		size += len(c.bytes[row])
+	}
+	indirect = grow(indirect, size)
 	for i, row := range rows {
 		if c.nulls && !c.Present.Get(int(row)) {
 			continue

@@ -28,7 +28,7 @@ type Call struct {
 	ID              *pb.RequestIdPB // of a write; nil: the server may carry it out twice
 
 	// Buffer is memory for the response, used if it is large enough. Do replaces it with the memory
-	// that Sidecars alias; after an error it is nil, since the connection may still write to it.
+	// that Sidecars alias, the first one aligned to 8 bytes; after an error it is nil, since the connection may still write to it.
 	Buffer []byte
 	// Sidecars are set by Do, and valid until Buffer is used again.
 	Sidecars [][]byte
@@ -51,8 +51,9 @@ func serverTimeout(left time.Duration) uint32 {
 }
 
 // finish parses the response: its header and its body.
-func (c *Call) finish(header *pb.ResponseHeader, body []byte) error {
-	message, sidecars, err := split(c.Sidecars[:0], body, header.GetSidecarOffsets())
+func (c *Call) finish(a *answer) error {
+	header := a.header
+	message, sidecars, err := split(c.Sidecars[:0], a.body, header.GetSidecarOffsets())
 	if err != nil {
 		return err
 	}
@@ -68,6 +69,6 @@ func (c *Call) finish(header *pb.ResponseHeader, body []byte) error {
 	if e := serviceError(c.Response); e != nil {
 		return e
 	}
-	c.Buffer, c.Sidecars = body, sidecars
+	c.Buffer, c.Sidecars = a.memory, sidecars
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
@@ -46,7 +47,8 @@ type pending struct {
 type answer struct {
 	header *pb.ResponseHeader
 	body   []byte
-	err    error // of the connection
+	memory []byte // ends with body
+	err    error  // of the connection
 }
 
 // queued is how many requests wait to be written; more calls wait for their turn.
@@ -92,7 +94,7 @@ func (c *conn) do(ctx context.Context, call *Call) (sent bool, err error) {
 		if a.err != nil {
 			return p.sent.Load(), a.err
 		}
-		return true, call.finish(a.header, a.body)
+		return true, call.finish(&a)
 	case <-ctx.Done():
 		c.abandon(p)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) && p.sent.Load() && c.read.Load() == before {
@@ -203,11 +205,7 @@ func (c *conn) readOne(frames *FrameReader) error {
 	if p == nil {
 		return frames.skip(size)
 	}
-	body := p.buffer
-	if cap(body) < size {
-		body = make([]byte, size)
-	}
-	body = body[:size]
+	memory, body := place(p.buffer, size, header.GetSidecarOffsets())
 	if err := frames.Body(body); err != nil {
 		p.answer <- answer{err: err}
 		return err
@@ -215,8 +213,24 @@ func (c *conn) readOne(frames *FrameReader) error {
 	if header.GetIsError() {
 		err = fatal(body)
 	}
-	p.answer <- answer{header: header, body: body}
+	p.answer <- answer{header: header, body: body, memory: memory}
 	return err
+}
+
+// place returns size bytes of memory for a body, which ends with them: of b if that is large enough. Their
+// first sidecar is at a multiple of 8 bytes, so that numbers in it can be used where they are.
+func place(b []byte, size int, sidecars []uint32) (memory, body []byte) {
+	const word = 8
+	if cap(b) < size+word-1 {
+		b = make([]byte, size+size/8+word) // the next one may be a little larger
+	}
+	from := 0
+	if len(sidecars) > 0 {
+		at := uintptr(unsafe.Pointer(unsafe.SliceData(b))) + uintptr(sidecars[0])
+		from = int(-at % word)
+	}
+	memory = b[:from+size]
+	return memory, memory[from:]
 }
 
 // fatal returns an error if a server closes a connection after the error in body.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -21,6 +22,8 @@ const (
 	maxSidecars = 10000
 	// maxHeader allows for a header with the offsets of maxSidecars, which take up to 6 bytes each.
 	maxHeader = 1 << 17
+	// readAhead is the size of reads of headers; of a large body, no more than that is copied.
+	readAhead = 8 << 10
 	// maxVarint is the length of the longest varint of 32 bits.
 	maxVarint = 5
 )
@@ -40,7 +43,7 @@ func AppendFrame(dst []byte, header, body proto.Message, limit int) ([]byte, err
 		if len(dst)-start+size > limit {
 			return dst[:start], fmt.Errorf("a request of %d bytes, the limit is %d: send fewer rows at a time", size, limit)
 		}
-		dst = protowire.AppendVarint(dst, uint64(size))
+		dst = protowire.AppendVarint(slices.Grow(dst, maxVarint+size), uint64(size))
 		if dst, err = (proto.MarshalOptions{UseCachedSize: true}).MarshalAppend(dst, m); err != nil {
 			return dst[:start], err
 		}
@@ -58,7 +61,7 @@ type FrameReader struct {
 
 // NewFrameReader returns a reader of the frames in r.
 func NewFrameReader(r io.Reader, limit int) *FrameReader {
-	return &FrameReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
+	return &FrameReader{r: bufio.NewReaderSize(r, readAhead), limit: limit}
 }
 
 // Next reads the beginning of the next frame: its header, and the length of its body. The caller

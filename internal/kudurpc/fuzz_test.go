@@ -53,7 +53,7 @@ func FuzzFrames(f *testing.F) {
 			total += lengthBytes + size
 			checkSplit(t, body, header.SidecarOffsets)
 			call := &Call{Response: &pb.ScanResponsePB{}}
-			if err := call.finish(&header, body); err != nil {
+			if err := call.finish(&answer{header: &header, body: body, memory: body}); err != nil {
 				_ = describe(err, "server", "Scan", "t1", true).Error()
 			}
 		}

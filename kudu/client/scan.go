@@ -42,8 +42,9 @@ type Scan struct {
 type answer struct {
 	tablet string
 	batch  *batch.RecordBatch
-	rows   int64  // also if there are no columns
-	buffer []byte // memory of the batch
+	rows   int64 // also if there are no columns
+	bytes  int   // that are noted for it in Scan.memory
+	memory *answerMemory
 }
 
 // Scan begins to read rows, until ctx ends. Errors: ErrNoColumn, ErrSchema, ErrTooOld, ErrFuture; with
@@ -76,6 +77,11 @@ func (t *Table) start(ctx context.Context, p *plan) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := &Scan{t: t, p: p, left: p.o.Limit, results: make(chan *answer)}
+	s.memory.limit = p.o.MemoryBytes
+	if p.o.At == 0 && p.o.From == 0 && len(tablets) == 1 && !p.tests.None {
+		return s, s.runOne(ctx, tablets[0])
+	}
 	at := p.o.At
 	if at == 0 {
 		if at, err = t.snapshot(ctx, p.o); err != nil {
@@ -83,8 +89,6 @@ func (t *Table) start(ctx context.Context, p *plan) (*Scan, error) {
 		}
 	}
 	p.setTimes(at)
-	s := &Scan{t: t, p: p, left: p.o.Limit, results: make(chan *answer)}
-	s.memory.limit = p.o.MemoryBytes
 	ctx, s.cancel = context.WithCancel(ctx)
 	if p.tests.None {
 		tablets = nil
@@ -137,7 +141,11 @@ func (s *Scan) run(ctx context.Context, ids []string) {
 	for range min(s.p.o.Tablets, len(ids)) {
 		s.wg.Go(func() {
 			for id := range queue {
-				if err := s.read(ctx, id); err != nil {
+				r, err := s.open(ctx, id)
+				if err == nil {
+					err = r.read(ctx, nil)
+				}
+				if err != nil {
 					s.fail(err)
 					return
 				}
@@ -148,6 +156,29 @@ func (s *Scan) run(ctx context.Context, ids []string) {
 		s.wg.Wait()
 		close(s.results)
 	}()
+}
+
+// runOne reads the only tablet. Its server chooses the time, with the first rows.
+func (s *Scan) runOne(ctx context.Context, id string) error {
+	ctx, s.cancel = context.WithCancel(ctx)
+	r, err := s.open(ctx, id)
+	if err != nil {
+		s.cancel()
+		return err
+	}
+	first, err := r.next(ctx)
+	if err != nil {
+		r.close(ctx)
+		s.cancel()
+		return err
+	}
+	go func() {
+		if err := r.read(ctx, first); err != nil {
+			s.fail(err)
+		}
+		close(s.results)
+	}()
+	return nil
 }
 
 // fail ends the scan with an error, unless it has one.
@@ -216,7 +247,7 @@ func (s *Scan) cut(a *answer) bool {
 // release gives the memory of the last batch back.
 func (s *Scan) release() {
 	if s.last != nil {
-		s.memory.give(s.last.buffer)
+		s.end(s.last)
 		s.last = nil
 	}
 }
@@ -237,7 +268,7 @@ func (s *Scan) Columns() []schema.Column { return s.p.columns[:s.p.n] }
 func (s *Scan) Close() error {
 	s.stop()
 	for a := range s.results { // until all tablets have ended
-		s.memory.give(a.buffer)
+		s.end(a)
 	}
 	s.release()
 	return s.t.wrap(s.failed())

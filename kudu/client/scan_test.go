@@ -85,6 +85,49 @@ func TestScansReturnAllRows(t *testing.T) {
 	must.Equal(t, total, len(want))
 }
 
+// A scan of one tablet has the time that the server has chosen with its first rows, also when another
+// server goes on.
+func TestScansOfOneTablet(t *testing.T) {
+	d, all := withRows(t, seedtest.Rand(t), 300)
+	d.patient()
+	for id := range d.tablets {
+		var opened []uint64
+		failures := 0
+		d.change(func() {
+			d.before = func(_ int, r *rpctest.Request) *rpctest.Reply {
+				m := parse(d.f, r, &pb.ScanRequestPB{})
+				if m.NewScanRequest != nil {
+					opened = append(opened, m.NewScanRequest.GetSnapTimestamp())
+				} else if failures++; failures == 1 {
+					return &rpctest.Reply{Close: true}
+				}
+				return nil
+			}
+		})
+		s := must.Get(d.table.Scan(t.Context(), ScanOptions{Tablet: id, Ordered: true, BatchBytes: 1}))(t)
+		at := s.At()
+		d.change(func() { d.now += 10 })
+		rows := must.Get(rowsOf(s))(t)
+		for key, row := range d.byKey(rows) {
+			must.Equal(t, row, all[key])
+		}
+		must.Equal(t, s.At(), at)
+		must.Equal(t, opened[0], uint64(0))
+		for _, time := range opened[1:] {
+			must.Equal(t, time, uint64(at))
+		}
+		if failures > 0 && len(opened) != 2 {
+			t.Errorf("%d scanners were opened after a failure", len(opened))
+		}
+	}
+	d.change(func() {
+		d.before = func(int, *rpctest.Request) *rpctest.Reply { return &rpctest.Reply{Message: &pb.ScanResponsePB{}} }
+	})
+	for id := range d.tablets {
+		must.Fail(t, must.Err(d.table.Scan(t.Context(), ScanOptions{Tablet: id})), ErrCorrupt)
+	}
+}
+
 // Columns come in the order of their names, tests that servers cannot do are done here, and their
 // columns are not in the result.
 func TestScansOfSomeColumnsAndRows(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/kudurow"
 	"github.com/oribi-db/oribi/internal/kudurpc"
 	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
+	"github.com/oribi-db/oribi/mvcc"
 )
 
 // tabletScan is the scan of one tablet.
@@ -27,24 +28,29 @@ type tabletScan struct {
 	ended    bool
 }
 
-// read reads a tablet to its end.
-func (s *Scan) read(ctx context.Context, id string) error {
+// open returns a scan of a tablet.
+func (s *Scan) open(ctx context.Context, id string) (*tabletScan, error) {
 	try, err := s.t.tries(ctx, id, false, s.p.o.Followers)
 	if err != nil {
-		return fmt.Errorf("scan: %w", err)
+		return nil, fmt.Errorf("scan: %w", err)
 	}
-	r := &tabletScan{s: s, id: id, try: try}
+	return &tabletScan{s: s, id: id, try: try}, nil
+}
+
+// read reads a tablet to its end. first is the first answer, nil if there was none.
+func (r *tabletScan) read(ctx context.Context, first *answer) error {
 	defer r.close(ctx)
-	for !r.ended {
-		a, err := r.next(ctx)
-		if err != nil {
-			return fmt.Errorf("scan: %w", otherSchema(err))
+	for a := first; ; {
+		if a != nil {
+			if err := r.deliver(ctx, a); err != nil || r.ended {
+				return err
+			}
 		}
-		if err := r.deliver(ctx, a); err != nil {
+		var err error
+		if a, err = r.next(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // keepAlive is how often the server is told that a scanner is in use while its rows wait for the caller.
@@ -61,7 +67,7 @@ func (r *tabletScan) deliver(ctx context.Context, a *answer) error {
 		case r.s.results <- a:
 			return nil
 		case <-ctx.Done():
-			r.s.memory.give(a.buffer)
+			r.s.end(a)
 			return context.Cause(ctx)
 		case <-ticks:
 			r.stayAlive(ctx)
@@ -69,19 +75,19 @@ func (r *tabletScan) deliver(ctx context.Context, a *answer) error {
 	}
 }
 
-// take waits until there is memory for the next answer.
-func (r *tabletScan) take(ctx context.Context) (buffer []byte, err error) {
+// take waits until there is memory for an answer of so many bytes.
+func (r *tabletScan) take(ctx context.Context, bytes int) error {
 	ticks, stop := r.s.p.ticks(keepAlive)
 	defer stop()
 	for {
-		buffer, freed := r.s.memory.take(r.s.p.o.BatchBytes)
+		freed := r.s.memory.take(bytes)
 		if freed == nil {
-			return buffer, nil
+			return nil
 		}
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-ticks:
 			r.stayAlive(ctx)
 		}
@@ -104,31 +110,36 @@ func (r *tabletScan) stayAlive(ctx context.Context) {
 
 // next returns the next rows, perhaps none.
 func (r *tabletScan) next(ctx context.Context) (*answer, error) {
-	size := r.s.p.o.BatchBytes
-	buffer, err := r.take(ctx)
-	if err != nil {
-		return nil, err
+	a := &answer{tablet: r.id, bytes: r.s.p.o.BatchBytes}
+	if err := r.take(ctx, a.bytes); err != nil {
+		return nil, fmt.Errorf("scan: %w", err)
 	}
+	a.memory = answers.Get().(*answerMemory)
 	ctx, cancel := context.WithTimeout(ctx, r.s.p.o.Timeout)
 	defer cancel()
+	if err := r.ask(ctx, a); err != nil {
+		r.s.end(a)
+		return nil, fmt.Errorf("scan: %w", otherSchema(err))
+	}
+	return a, nil
+}
+
+// ask sets a to the next rows.
+func (r *tabletScan) ask(ctx context.Context, a *answer) error {
 	r.try.n = 0
 	for {
 		var response pb.ScanResponsePB
-		call := &kudurpc.Call{Method: "Scan", Request: r.request(), Response: &response, Buffer: buffer,
+		call := &kudurpc.Call{Method: "Scan", Request: r.request(), Response: &response, Buffer: a.memory.buffer,
 			Features: r.s.p.features}
 		err := r.try.call(ctx, call)
-		buffer = call.Buffer
+		a.memory.buffer = call.Buffer
 		if err == nil {
-			r.s.memory.resize(size, len(buffer))
-			a, err := r.answer(&response, call)
-			if err != nil {
-				r.s.memory.give(buffer)
-			}
-			return a, err
+			r.s.memory.resize(a.bytes, len(call.Buffer))
+			a.bytes = len(call.Buffer)
+			return r.answer(&response, call, a)
 		}
 		if err = r.recover(ctx, err); err != nil {
-			r.s.memory.resize(size, 0)
-			return nil, err
+			return err
 		}
 	}
 }
@@ -154,36 +165,41 @@ func (s *Scan) newScan(try *tries, lastKey []byte) *pb.NewScanRequestPB {
 	return m
 }
 
-// answer notes an answer, and returns its rows.
-func (r *tabletScan) answer(m *pb.ScanResponsePB, call *kudurpc.Call) (*answer, error) {
+// answer notes an answer, and sets a to its rows.
+func (r *tabletScan) answer(m *pb.ScanResponsePB, call *kudurpc.Call, a *answer) error {
 	p := r.s.p
 	r.s.t.c.clock.see(m.GetPropagatedTimestamp())
 	if err := r.note("Scan", m.GetScannerId(), m.GetHasMoreResults()); err != nil {
-		return nil, err
+		return err
 	}
 	if p.o.Ordered && m.GetLastPrimaryKey() != nil {
 		r.lastKey = m.GetLastPrimaryKey()
 	}
-	a := &answer{tablet: r.id, buffer: call.Buffer}
+	if p.o.At == 0 {
+		if m.SnapTimestamp == nil {
+			return r.try.bad("Scan", errNoTime)
+		}
+		p.setTimes(mvcc.Timestamp(m.GetSnapTimestamp()))
+	}
 	if m.ColumnarData == nil { // no rows
-		return a, nil
+		return nil
 	}
 	var err error
 	if a.rows, err = kudurow.CountRows(m.ColumnarData); err != nil {
-		return nil, r.try.bad("Scan", err)
+		return r.try.bad("Scan", err)
 	}
 	if len(p.columns) == 0 {
-		return a, nil
+		return nil
 	}
-	if a.batch, err = kudurow.Decode(p.columns, m.ColumnarData, call.Sidecars); err != nil {
-		return nil, r.try.bad("Scan", err)
+	if a.batch, err = a.memory.decoder.Decode(p.columns, m.ColumnarData, call.Sidecars); err != nil {
+		return r.try.bad("Scan", err)
 	}
 	for i := range p.tests.Client {
 		p.tests.Client[i].Eval(a.batch.Columns[p.at[i]], a.batch.Selection)
 	}
 	a.rows = int64(a.batch.Selected())
 	a.batch.Schema, a.batch.Columns = p.columns[:p.n:p.n], a.batch.Columns[:p.n:p.n]
-	return a, nil
+	return nil
 }
 
 // note notes an answer: its scanner, and whether more follows.

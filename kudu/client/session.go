@@ -20,9 +20,9 @@ import (
 // SessionOptions are how a Session writes. The zero value of a field is its default.
 type SessionOptions struct {
 	// BatchRows and BatchBytes are the size of a request, which goes to one tablet: 0 is 10,000 rows and
-	// 2 MiB. Servers take at most 50 MiB, so BatchBytes is at most 24 MiB.
+	// 1 MiB. Servers take at most 50 MiB, so BatchBytes is at most 24 MiB.
 	BatchRows, BatchBytes int
-	// MemoryBytes bounds the rows that are not yet written: 0 is 64 MiB. Apply waits.
+	// MemoryBytes bounds the rows that are not yet written: 0 is 12 MiB. Apply waits.
 	MemoryBytes int
 	// Timeout is the longest time of a request with all its repetitions: 0 is 60 s. It is at most 9
 	// minutes, since servers remember for ten that a request was carried out.
@@ -41,7 +41,7 @@ func (o SessionOptions) withDefaults() (SessionOptions, error) {
 	for _, d := range []struct {
 		of    *int
 		value int
-	}{{&o.BatchRows, 10_000}, {&o.BatchBytes, 2 << 20}, {&o.MemoryBytes, 64 << 20}, {&o.RowErrors, 1000}} {
+	}{{&o.BatchRows, 10_000}, {&o.BatchBytes, 1 << 20}, {&o.MemoryBytes, 12 << 20}, {&o.RowErrors, 1000}} {
 		if *d.of < 0 {
 			return o, fmt.Errorf("session: an option of %d", *d.of)
 		}
@@ -97,6 +97,7 @@ type Session struct {
 	done    Flushed
 	failed  error
 	spare   []*requestRows
+	unused  int // bytes of the memory of spare
 }
 
 // Flushed is what a session has written since the last Flush.
@@ -122,6 +123,9 @@ type requestRows struct {
 	kudurow.Rows
 	repeatable bool // see Op.repeatable
 }
+
+// memory returns how many bytes r takes.
+func (r *requestRows) memory() int { return cap(r.Operations) + cap(r.Indirect) }
 
 // NewSession returns a session, which ends with Close and not with ctx. o may be nil. Errors:
 // ErrUnsupported for a table with columns that this client cannot write.
@@ -264,18 +268,33 @@ func (s *Session) fillFrom(l *lane, op Op, source *kudurow.Source, rows []int32)
 // fill returns the request of a lane that rows are added to.
 func (s *Session) fill(l *lane, op Op) *requestRows {
 	if l.filling == nil {
-		s.mu.Lock()
-		if n := len(s.spare); n > 0 {
-			l.filling, s.spare = s.spare[n-1], s.spare[:n-1]
-		}
-		s.mu.Unlock()
-		if l.filling == nil {
-			l.filling = &requestRows{}
-		}
+		l.filling = s.newRequest()
 		l.filling.repeatable = true
 	}
 	l.filling.repeatable = l.filling.repeatable && op.repeatable()
 	return l.filling
+}
+
+// newRequest returns a request without rows.
+func (s *Session) newRequest() *requestRows {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.spare); n > 0 {
+		r := s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		s.unused -= r.memory()
+		return r
+	}
+	return &requestRows{}
+}
+
+// keepMemory keeps the memory of a request for another one, unless there is much. The caller has locked
+// mu.
+func (s *Session) keepMemory(r *requestRows) {
+	if r.Reset(); s.unused < s.o.MemoryBytes/4 {
+		s.spare = append(s.spare, r)
+		s.unused += r.memory()
+	}
 }
 
 func (s *Session) count(bytes int) {
@@ -321,8 +340,19 @@ func (s *Session) ready(ctx context.Context) error {
 	if err != nil || !full {
 		return err
 	}
-	s.rotateAll()
+	for _, l := range s.routes {
+		if !s.busy(l) { // else its request had better become full
+			s.rotate(l)
+		}
+	}
 	return s.wait(ctx, func() bool { return s.used < s.o.MemoryBytes })
+}
+
+// busy reports whether requests of a lane are on their way.
+func (s *Session) busy(l *lane) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l.sending
 }
 
 // wait waits until a condition of the fields that mu guards, or until nothing is on its way.

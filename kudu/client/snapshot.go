@@ -28,6 +28,8 @@ func (t *Table) Now(ctx context.Context) (mvcc.Timestamp, error) {
 	return at, t.wrap(err)
 }
 
+var errNoTime = fault.Corruptf("a snapshot without a time")
+
 // snapshot asks the server of a tablet for the time of a scan without rows.
 func (t *Table) snapshot(ctx context.Context, o ScanOptions) (mvcc.Timestamp, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
@@ -52,7 +54,7 @@ func (t *Table) snapshot(ctx context.Context, o ScanOptions) (mvcc.Timestamp, er
 			t.c.clock.see(m.GetPropagatedTimestamp())
 			(&tabletScan{s: s, try: try, scanner: m.GetScannerId(), number: 1}).close(ctx)
 			if m.SnapTimestamp == nil {
-				return 0, try.bad("Scan", fault.Corruptf("a snapshot without a time"))
+				return 0, try.bad("Scan", errNoTime)
 			}
 			return mvcc.Timestamp(m.GetSnapTimestamp()), nil
 		}

@@ -16,9 +16,6 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// spareRequests is how many requests' memory a session keeps.
-const spareRequests = 16
-
 // send writes the requests of a lane until it has none, or the session has failed.
 func (s *Session) send(l *lane) {
 	for {
@@ -52,9 +49,7 @@ func (s *Session) finish(r *requestRows, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used -= r.Bytes()
-	if r.Reset(); len(s.spare) < spareRequests {
-		s.spare = append(s.spare, r)
-	}
+	s.keepMemory(r)
 	if err != nil && s.failed == nil {
 		s.failed = err
 	}
