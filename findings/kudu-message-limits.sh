@@ -44,10 +44,9 @@ limit() { # name, port, command
 }
 
 port=$((20000 + RANDOM % 10000))
-{
-	limit kudu-master "$port" "$home/bin/kudu-master"
-	limit "kudu master run" "$((port + 1))" "$home/bin/kudu" master run
-} | tee "$dir/output"
+limit kudu-master "$port" "$home/bin/kudu-master" > "$dir/output"
+limit "kudu master run" "$((port + 1))" "$home/bin/kudu" master run >> "$dir/output"
+cat "$dir/output"
 diff "$dir/output" - <<'OUT'
 kudu-master: 52428800
 kudu master run: 2147483647

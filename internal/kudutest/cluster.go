@@ -183,6 +183,7 @@ func (c *Cluster) spawn(name string, flags []string, args ...string) *exec.Cmd {
 	defer log.Close() // the server has its own
 	p := exec.Command(c.kudu, slices.Concat(args, common, c.Flags, flags)...)
 	p.Stdout, p.Stderr, p.Env = log, log, environment()
+	dieWithParent(p)
 	must.Do(c.t, p.Start())
 	return p
 }
