@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -235,11 +236,11 @@ func place(b []byte, size int, sidecars []uint32) (memory, body []byte) {
 
 // fatal returns an error if a server closes a connection after the error in body.
 func fatal(body []byte) error {
-	err := parseError(body)
-	if e, ok := errors.AsType[*Error](err); !ok || e.Class() != Unreachable && e.Class() != AuthnToken {
+	e, ok := errors.AsType[*Error](parseError(body))
+	if !ok || e.Class() != Unreachable && e.Class() != AuthnToken {
 		return nil
 	}
-	return err
+	return fmt.Errorf("%w after another call: %v %s", errEnded, e.RPC, printable(e.Message))
 }
 
 // close closes the connection for a reason, the first of which remains. Calls in flight fail.

@@ -3,6 +3,7 @@ package kudurpc_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -115,6 +116,40 @@ func TestErrorsOfCalls(t *testing.T) {
 			}
 			must.Equal(t, s.Connections(), test.conns)
 		})
+	}
+}
+
+// After an error with which a server ends a connection, other calls in flight may have been carried
+// out.
+func TestConnectionsThatEndWithAnError(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	s := rpctest.Start(t, rpctest.Options{Handle: func(r *rpctest.Request) rpctest.Reply {
+		if scannerOf(t, r) == "s" {
+			close(arrived)
+			<-release
+			return rpctest.Reply{}
+		}
+		return rpctest.Reply{Error: &pb.ErrorStatusPB{Message: proto.String("bye"), Code: proto.Int32(11)}}
+	}})
+	defer close(release)
+	p := pool(t, kudurpc.Options{})
+	other := make(chan error)
+	go func() { other <- p.Do(t.Context(), s.Address, ping()) }()
+	<-arrived
+	last := ping()
+	last.Request = &pb.ScanRequestPB{ScannerId: []byte("last")}
+	for _, test := range []struct {
+		err  error
+		text string
+		sent bool
+	}{
+		{p.Do(t.Context(), s.Address, last), "tablet t1: FATAL_SERVER_SHUTTING_DOWN: bye", false},
+		{<-other, "the server has closed the connection after another call: FATAL_SERVER_SHUTTING_DOWN bye", true},
+	} {
+		must.Contain(t, test.err.Error(), test.text)
+		must.Equal(t, kudurpc.ClassOf(test.err), kudurpc.Unreachable)
+		e, _ := errors.AsType[*kudurpc.Error](test.err)
+		must.Equal(t, e.Sent, test.sent)
 	}
 }
 
