@@ -165,6 +165,19 @@ func TestCreateTableAgain(t *testing.T) {
 	must.Contain(t, err.Error(), "a table with other columns")
 }
 
+// An attempt that has not reached a master creates no table: that of another client is ErrExists.
+func TestCreateTableThatWasNotSent(t *testing.T) {
+	f := newFakeCluster(t, 2)
+	c, _ := f.connect(Options{}, 0, 1)
+	spec := &TableSpec{Name: "m", Schema: testSchema(t)}
+	must.Do(t, must.Err(c.CreateTable(t.Context(), spec)))
+	f.masters[0].Stop()
+	f.set(func() { f.leader = 1 })
+	// After this failure, the pool knows that the connection has ended.
+	must.Refuse(t, c.pool.DoPrimary(t.Context(), f.masters[0].Address, pingCall()))
+	must.Fail(t, must.Err(c.CreateTable(t.Context(), spec)), ErrExists)
+}
+
 // A table is deleted by its ID; that it is gone is no error if an answer was lost.
 func TestDeleteTable(t *testing.T) {
 	f := newFakeCluster(t, 1)
