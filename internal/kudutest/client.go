@@ -43,6 +43,7 @@ func (c *Cluster) connect() {
 	c.t.Helper()
 	java := exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", "-cp",
 		c.classPath, "org.apache.kudu.client.Driver")
+	dieWithParent(java)
 	in := must.Get(java.StdinPipe())(c.t)
 	out := must.Get(java.StdoutPipe())(c.t)
 	must.Do(c.t, java.Start())

@@ -2,7 +2,7 @@
 // in step while the tables are written:
 //
 //	cluster, err := client.Connect(ctx, []string{"master-1:7051"}, nil)
-//	err = live.Sync(ctx, table, live.Target{Cluster: cluster}, nil) // until ctx ends
+//	err = live.Sync(ctx, store, table, live.Target{Cluster: cluster}, nil) // until ctx ends
 //
 // Push copies a table as of one time into a table of the cluster; Sync does that and then follows the
 // changes of the table. Pull copies a table of the cluster into a store, and Follow keeps that copy in
