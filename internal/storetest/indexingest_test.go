@@ -69,6 +69,7 @@ func strangers(rng *rand.Rand, n int) []person {
 
 // An ingest adds the entries of its rows to the indexes, in several runs, at the timestamp of the rows.
 func TestIngestIntoIndexes(t *testing.T) {
+	notWithRace(t)
 	ctx := context.Background()
 	p := newPeople(t)
 	defer func() { p.store.Close() }()
@@ -117,6 +118,7 @@ func TestIngestIntoIndexes(t *testing.T) {
 // An ingest is refused if two of its rows, or one of them and another row, have the same values in a unique
 // index: in memory, in files, in one run or two, or from a writer next to it.
 func TestIngestIntoUniqueIndexes(t *testing.T) {
+	notWithRace(t)
 	ctx := context.Background()
 	const n = 25_000
 	for name, c := range map[string]struct {

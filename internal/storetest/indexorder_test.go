@@ -209,6 +209,7 @@ func TestPagesInTheOrderOfAnIndex(t *testing.T) {
 // An index that the caller names is used whatever it costs, also if its keys do not fit in memory at once; one
 // that cannot be used is refused, with the reason.
 func TestScansUsingAnIndex(t *testing.T) {
+	notWithRace(t)
 	ctx := context.Background()
 	store := must.Get(oribi.Open("/using", &oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 16 << 20}))(t)
 	defer store.Close()
