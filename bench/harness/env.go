@@ -35,6 +35,7 @@ func (e *Env) Watch(processes []int) { e.processes = processes }
 // usage is the result of a Clock: peak memory, CPU time, and bytes written.
 type usage struct {
 	peak    int64
+	grown   int64
 	cpu     float64
 	written int64
 	busy    bool
@@ -49,6 +50,10 @@ func (e *Env) Input(name string) string { return filepath.Join(e.Inputs, name) }
 // Written returns the number of bytes written to the disk while Clock ran; 0 = none or unknown.
 func (e *Env) Written() int64 { return e.used.written }
 
+// Grown returns by how much the peak of resident memory while Clock ran exceeds the memory in use when
+// it began.
+func (e *Env) Grown() int64 { return e.used.grown }
+
 // CPU returns the CPU seconds, user and system, used while Clock ran.
 func (e *Env) CPU() float64 { return e.used.cpu }
 
@@ -58,6 +63,7 @@ func (e *Env) CPU() float64 { return e.used.cpu }
 func (e *Env) Clock(work func() error) (time.Duration, error) {
 	debug.FreeOSMemory()
 	e.resetPeak()
+	idle := e.peakBytes()
 	stop, err := e.profile()
 	if err != nil {
 		return 0, err
@@ -71,7 +77,8 @@ func (e *Env) Clock(work func() error) (time.Duration, error) {
 	e.used.cpu += used
 	e.used.written += e.writtenBytes() - written
 	e.used.busy = e.used.busy || before.busy(lookAround(), took, used)
-	e.used.peak = max(e.used.peak, e.peakBytes())
+	peak := e.peakBytes()
+	e.used.peak, e.used.grown = max(e.used.peak, peak), max(e.used.grown, peak-idle)
 	stop()
 	return took, err
 }

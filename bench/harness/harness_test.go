@@ -481,13 +481,16 @@ func TestFloorIsMetByFigureOrRatio(t *testing.T) {
 		{Floor{Figure: 11, Against: "b", Ratio: 2.1, Least: true}, false, 2},
 		{Floor{Metric: "m", Figure: 3}, true, 0},
 		{Floor{Metric: "m", Figure: 2}, false, 0},
+		{Floor{Metric: "m", Against: "c", Ratio: 0.5}, true, 0.5},
+		{Floor{Metric: "m", Against: "b", Ratio: 2}, true, 2}, // b has no such metric
 	} {
 		c.floor.Peer = "a"
 		metric := map[string]float64{"m": 3}
 		w := WorkloadResult{Unit: "s", Peers: []PeerResult{
 			{Peer: "a", Rounds: []Measurement{{Value: 10, Metrics: metric}, {Value: 4, Metrics: metric},
 				{Value: 40, Metrics: metric}}},
-			{Peer: "b", Rounds: []Measurement{{Value: 5}, {Value: 2}, {Value: 20}}}}}
+			{Peer: "b", Rounds: []Measurement{{Value: 5}, {Value: 2}, {Value: 20}}},
+			{Peer: "c", Rounds: []Measurement{{Value: 1, Metrics: map[string]float64{"m": 6}}}}}}
 		w.judge(&Workload{Floors: []Floor{c.floor}}, &Report{})
 		if got := w.Floors[0]; got.Met != c.met || got.Ratio != c.ratio {
 			t.Errorf("%+v: met %v, ratio %v; want %v, %v", c.floor, got.Met, got.Ratio, c.met, c.ratio)

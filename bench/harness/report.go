@@ -240,12 +240,20 @@ func (w *WorkloadResult) judgeFloor(f *Floor, p *PeerResult, r *Report) FloorRes
 		}
 		wanted = append(wanted, fmt.Sprintf("%s %g × %s%s", than, f.Ratio, f.Against, where))
 		if other := w.against(f, r); other != nil {
-			out.Ratio = ratio(p.values(""), other.values(""))
+			out.Ratio = p.ratio(other, f.Metric)
 			out.Met = out.Met || reaches(out.Ratio, f.Ratio)
 		}
 	}
 	out.Floor = f.Peer + ": " + strings.Join(wanted, " or ")
 	return out
+}
+
+// ratio returns the ratio of a metric, if both peers have it, otherwise of the figures.
+func (p *PeerResult) ratio(other *PeerResult, metric string) float64 {
+	if _, ok := other.Rounds[0].Metrics[metric]; !ok {
+		metric = ""
+	}
+	return ratio(p.values(metric), other.values(metric))
 }
 
 // memoryFloor is the name of a memory limit in reports.

@@ -100,7 +100,7 @@ type Floor struct {
 	Figure   float64 // 0 = none
 	Against  string  // peer to compare with, or BestPeer; empty = none
 	Workload string  // workload of Against, earlier in the list; empty = the same
-	Ratio    float64 // Value of Peer / Value of Against
+	Ratio    float64 // Value, or Metric if both have it, of Peer / of Against
 	Least    bool    // Figure and Ratio are minimums; otherwise maximums
 }
 
