@@ -43,7 +43,12 @@ func hold(home, dir string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(l.master.Process.Pid, l.tablet.Process.Pid, l.client.Cmd.Process.Pid)
+	p, err := l.java()
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(l.master.Process.Pid, l.tablet.Process.Pid, p.Cmd.Process.Pid)
 	select {}
 }
 
@@ -98,6 +103,34 @@ func TestScansOfServerMatchItsDirectory(t *testing.T) {
 			if ours.Checksum == "" || ours.Checksum != theirs.Checksum || theirs.Value <= 0 {
 				t.Errorf("%s: %s: %+v, Oribi %+v", c.Workload, p.Name, theirs, ours)
 			}
+		}
+	}
+}
+
+// All clients write and read the same rows, and a copy has those of its store.
+func TestClientsGiveEqualAnswers(t *testing.T) {
+	h := home(t)
+	root := must.Get(filepath.Abs(filepath.Join("..", "..")))(t)
+	env := harness.Env{Scale: harness.Scales["small"], Corpus: inputs.Corpus(root), Inputs: t.TempDir()}
+	all := work.All(nil, peers(func() (string, error) { return h, nil })...)
+	for _, w := range must.Get(harness.Find(all, []string{"kudu-write", "kudu-read-*", "kudu-sync-lag"}))(t) {
+		must.Do(t, w.Inputs(&env))
+		sum := ""
+		for i, p := range w.Peers {
+			if p.Store == "" || i == 0 {
+				env.Dir = t.TempDir()
+				if p.Prepare != nil {
+					must.Do(t, p.Prepare(&env))
+				}
+			}
+			m := must.Get(p.Measure(&env))(t)
+			if sum == "" {
+				sum = m.Checksum
+			}
+			if m.Value <= 0 || m.Checksum == "" || m.Checksum != sum {
+				t.Errorf("%s: %s: %+v, want checksum %q", w.Name, p.Name, m, sum)
+			}
+			env.Watch(nil)
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Command kudu contains the peer kudu: a server of Apache Kudu on the loopback interface, and a
-// Java program of ours that uses Kudu's client; kudu-columnar is the same with another form of rows
-// in answers to scans. It is a separate program because few machines have Kudu's server. The
-// benchmarks build it if it takes part:
+// Command kudu contains the peer kudu: a server of Apache Kudu on the loopback interface, with package
+// kudu/client; kudu and kudu-columnar are also the two forms in which it answers scans. Other workloads
+// compare that client with Kudu's own, which a Java program of ours uses. It is a separate program because
+// few machines have Kudu's server. The benchmarks build it if it takes part:
 //
 //	go run -C bench . run --peer kudu
 package main
@@ -16,9 +16,16 @@ import (
 )
 
 func main() {
-	harness.Main(work.All([]peer.Driver{driver(homeOfProgram)}, scans(homeOfProgram)...), ready)
+	harness.Main(work.All([]peer.Driver{driver(homeOfProgram)}, peers(homeOfProgram)...), ready)
 	fmt.Fprintln(os.Stderr, "kudu: run it through the benchmarks: go run -C bench . run --peer kudu")
 	os.Exit(2)
+}
+
+// peers returns the peers of this program, except those of a driver.
+func peers(home func() (string, error)) []work.More {
+	lag := work.More{Workload: work.KuduSyncLag, Peer: harness.Peer{Name: "oribi",
+		Measure: func(env *harness.Env) (harness.Measurement, error) { return measureSync(env, home) }}}
+	return append(append(scans(home), clients(home)...), lag)
 }
 
 // ready makes what the peer needs, and starts and stops a server as a check.

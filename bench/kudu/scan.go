@@ -84,7 +84,7 @@ func rebuildMaster(programs, dir string) error {
 // quietFlags keep the tablet server from flushing and compacting, which would change what is read.
 var quietFlags = []string{"--enable_maintenance_manager=false"}
 
-// measureScan makes a client scan, and measures the tablet server.
+// measureScan makes a client scan, which gets rows in the given format, and measures the tablet server.
 func measureScan(
 	env *harness.Env, home func() (string, error), c *work.KuduScan, format string,
 ) (m harness.Measurement, err error) {
@@ -99,32 +99,66 @@ func measureScan(
 	if err != nil {
 		return m, err
 	}
-	l, err := start(h, env.Dir, quietFlags...)
+	l, err := startCluster(h, env.Dir, quietFlags...)
 	if err != nil {
 		return m, err
 	}
 	defer l.end()
-	columns := "-"
-	if c.Columns != nil {
-		columns = strings.Join(c.Columns, ",")
+	measure := scanRows
+	if format == work.KuduColumns {
+		measure = scanColumns
 	}
-	if _, err := l.client.Ask(nil, "scans", l.masterRPC, table, format, columns); err != nil {
+	return measure(l, env, table, c.Columns)
+}
+
+// scanColumns makes package kudu/client scan.
+func scanColumns(c *cluster, env *harness.Env, table string, columns []string) (m harness.Measurement, err error) {
+	r, err := c.reader(table, columns)
+	if err != nil {
 		return m, err
 	}
-	env.Watch([]int{l.tablet.Process.Pid})
+	env.Watch([]int{c.tablet.Process.Pid})
 	if env.Round == 0 {
-		sums, err := l.client.Numbers(2, "check")
+		if m.Checksum, err = r.check(); err != nil {
+			return m, err
+		}
+	}
+	if err := r.use(1, 0); err != nil { // fills the block cache
+		return m, err
+	}
+	took, err := env.Clock(func() error { return r.use(2, work.KuduEnough(env)) })
+	work.KuduResult(env, &m, r.rows, took)
+	return m, err
+}
+
+// scanRows makes Kudu's own client scan, since package kudu/client asks for columns only.
+func scanRows(c *cluster, env *harness.Env, table string, columns []string) (m harness.Measurement, err error) {
+	client, err := c.java()
+	if err != nil {
+		return m, err
+	}
+	defer client.End()
+	list := "-"
+	if columns != nil {
+		list = strings.Join(columns, ",")
+	}
+	if _, err := client.Ask(nil, "scans", table, work.KuduByRow, list); err != nil {
+		return m, err
+	}
+	env.Watch([]int{c.tablet.Process.Pid})
+	if env.Round == 0 {
+		sums, err := client.Numbers(2, "check")
 		if err != nil {
 			return m, err
 		}
 		m.Checksum = work.KuduSum(sums[0], uint64(sums[1]))
 	}
-	if _, err := l.client.Numbers(2, "scan", "1", "0"); err != nil { // fills the block cache
+	if _, err := client.Numbers(2, "scan", "1", "0"); err != nil { // fills the block cache
 		return m, err
 	}
 	var got []int64
 	if _, err := env.Clock(func() (err error) {
-		got, err = l.client.Numbers(2, "scan", "2", strconv.FormatInt(work.KuduEnough(env).Milliseconds(), 10))
+		got, err = client.Numbers(2, "scan", "2", strconv.FormatInt(work.KuduEnough(env).Milliseconds(), 10))
 		return err
 	}); err != nil {
 		return m, err

@@ -2,10 +2,8 @@ package work
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"time"
 
@@ -41,7 +39,13 @@ const KuduPeer = "kudu"
 type KuduScanner struct{ Name, Format string } // the format in which the server sends rows
 
 // KuduScanners are the peers that scan with a server.
-var KuduScanners = []KuduScanner{{KuduPeer, "ROWWISE"}, {KuduPeer + "-columnar", "COLUMNAR"}}
+var KuduScanners = []KuduScanner{{KuduPeer, KuduByRow}, {KuduPeer + "-columnar", KuduColumns}}
+
+// Formats in which a server sends rows.
+const (
+	KuduByRow   = "ROWWISE"
+	KuduColumns = "COLUMNAR"
+)
 
 // kuduStore is the state that all peers of a KuduScan read.
 const kuduStore = "server"
@@ -164,39 +168,20 @@ func (c *KuduScan) begin(t *kudu.Table) (scan.Iterator, error) {
 	return t.Scan(o, false)
 }
 
-// check returns the checksum of all values: of a number 8 bytes, big-endian; of a string its
-// length, likewise, and its bytes.
+// check returns the checksum of all values.
 func (c *KuduScan) check(t *kudu.Table) (string, error) {
 	it, err := c.begin(t)
 	if err != nil {
 		return "", err
 	}
 	defer it.Close()
-	var buf []byte
-	var rows int64
-	var sum uint64
+	var sum RowSum
 	for it.Next() {
-		b := it.Batch()
-		for i := range b.Rows() {
-			buf = buf[:0]
-			for _, v := range b.Columns {
-				cell := v.Cell(i)
-				switch {
-				case v.Type.Variable():
-					buf = append(binary.BigEndian.AppendUint64(buf, uint64(len(cell))), cell...)
-				case len(cell) == 8:
-					buf = binary.BigEndian.AppendUint64(buf, binary.LittleEndian.Uint64(cell))
-				case len(cell) == 4:
-					buf = binary.BigEndian.AppendUint64(buf, uint64(int32(binary.LittleEndian.Uint32(cell))))
-				default:
-					return "", fmt.Errorf("a cell %x", cell)
-				}
-			}
-			sum += uint64(crc32.Checksum(buf, castagnoli))
-			rows++
+		if err := sum.Add(it.Batch()); err != nil {
+			return "", err
 		}
 	}
-	return KuduSum(rows, sum), it.Close()
+	return sum.String(), it.Close()
 }
 
 // scan reads all rows and adds up their values.
@@ -209,9 +194,7 @@ func (c *KuduScan) scan(t *kudu.Table) (rows, sum int64, err error) {
 		b := it.Batch()
 		b.Compact()
 		rows += int64(b.Len)
-		for _, v := range b.Columns {
-			sum += sumVector(v)
-		}
+		sum += UseValues(b)
 	}
 	return rows, sum, it.Close()
 }

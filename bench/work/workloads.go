@@ -50,6 +50,7 @@ func nestedMore() []More {
 			more = append(more, More{c.Workload, harness.Peer{Name: p.Name, Module: KuduPeer, Store: kuduStore}})
 		}
 	}
+	more = append(more, kuduClientPeers()...)
 	return append(more, More{CarbonWrite, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}},
 		More{CarbonSize, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}})
 }
@@ -61,7 +62,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 		for _, m := range nestedMore() {
 			for _, have := range more {
 				if have.Workload == m.Workload && have.Peer.Name == m.Peer.Name {
-					have.Peer.Module, have.Peer.Store, m = m.Peer.Module, m.Peer.Store, have
+					have.Peer.Module, have.Peer.Store, have.Peer.Ours, m = m.Peer.Module, m.Peer.Store, m.Peer.Ours, have
 				}
 			}
 			if m.Workload == workload {
@@ -106,6 +107,11 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	for _, c := range KuduScans {
 		out = append(out, kuduScan(c, of(c.Workload)))
 	}
+	out = append(out, kuduWrite(of(KuduWrite)))
+	for _, c := range KuduReads {
+		out = append(out, kuduRead(c, of(c.Workload)))
+	}
+	out = append(out, kuduSyncLag(of(KuduSyncLag)))
 	out = append(append(append(append(out, ownWrites()...), indexes()...), increments()), examplePrograms()...)
 	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), queue(), manyTables(), scanChecksums(), open(),
 		openMany(), replay(), getStart(),

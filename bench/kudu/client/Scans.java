@@ -20,14 +20,30 @@ final class Scans {
     this.columns = columns.equals("-") ? null : List.of(columns.split(","));
   }
 
+  private interface Sink {
+    void row(RowResult r);
+  }
+
   private KuduScanner open() {
-    KuduScanner.KuduScannerBuilder b = client.newScannerBuilder(table);
+    KuduScanner.KuduScannerBuilder b = client.newScannerBuilder(table).prefetching(true);
     if (columns != null) {
       b.setProjectedColumnNames(columns);
     }
     KuduScanner s = b.build();
     s.setRowDataFormat(format);
+    s.setReuseRowResult(true);
     return s;
+  }
+
+  private void drain(Sink sink) throws KuduException {
+    KuduScanner s = open();
+    while (s.hasMoreRows()) {
+      RowResultIterator rows = s.nextRows();
+      while (rows.hasNext()) {
+        sink.row(rows.next());
+      }
+    }
+    s.close();
   }
 
   /** Each value of a row adds 8 bytes, big-endian: a number, or the length of a string, whose bytes follow. */
@@ -35,7 +51,7 @@ final class Scans {
     CRC32C crc = new CRC32C();
     ByteBuffer number = ByteBuffer.allocate(8);
     long[] counts = new long[2]; // rows, and the sum
-    Lineitem.drain(open(), r -> {
+    drain(r -> {
       crc.reset();
       List<ColumnSchema> all = r.getColumnProjection().getColumns();
       for (int i = 0; i < all.size(); i++) {
@@ -80,5 +96,42 @@ final class Scans {
       s.close();
     }
     return rows + " " + (System.nanoTime() - begin);
+  }
+
+  /** Adds up the values; of a string its length and its last byte. */
+  String use(long least, long millis) throws KuduException {
+    Type[] types = projection();
+    long[] counts = new long[2]; // rows, and the sum of the last pass
+    long begin = System.nanoTime();
+    for (long passes = 0; passes < least || System.nanoTime() - begin < millis * 1_000_000; passes++) {
+      counts[1] = 0;
+      drain(r -> {
+        long sum = 0;
+        for (int i = 0; i < types.length; i++) {
+          switch (types[i]) {
+            case INT64:
+              sum += r.getLong(i);
+              break;
+            case INT32:
+              sum += r.getInt(i);
+              break;
+            default:
+              String text = r.getString(i);
+              sum += text.length() + text.charAt(text.length() - 1);
+          }
+        }
+        counts[0]++;
+        counts[1] += sum;
+      });
+    }
+    return counts[0] + " " + (System.nanoTime() - begin) + " " + counts[1];
+  }
+
+  private Type[] projection() {
+    Schema all = table.getSchema();
+    if (columns == null) {
+      return all.getColumns().stream().map(ColumnSchema::getType).toArray(Type[]::new);
+    }
+    return columns.stream().map(c -> all.getColumn(c).getType()).toArray(Type[]::new);
   }
 }
