@@ -110,7 +110,7 @@ func (e *Error) serviceClass() Class {
 		return Busy
 	}
 	switch {
-	case e.Status == IllegalState || e.Status == Aborted:
+	case e.Status == IllegalState || e.Status == Aborted, e.Status == TimedOut: // the last: without a leader
 		return NotServing
 	case e.Status == ServiceUnavailable:
 		return Unavailable

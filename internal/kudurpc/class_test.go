@@ -50,6 +50,7 @@ func TestClasses(t *testing.T) {
 		{tablet(pb.TabletServerErrorCode_TABLET_NOT_RUNNING, ServiceUnavailable), NotServing},
 		{tablet(pb.TabletServerErrorCode_TABLET_SERVER_UNKNOWN_ERROR, IllegalState), NotServing},
 		{tablet(pb.TabletServerErrorCode_TABLET_SERVER_UNKNOWN_ERROR, Aborted), NotServing},
+		{tablet(pb.TabletServerErrorCode_TABLET_SERVER_UNKNOWN_ERROR, TimedOut), NotServing},
 		{tablet(pb.TabletServerErrorCode_TABLET_SERVER_UNKNOWN_ERROR, ServiceUnavailable), Unavailable},
 		{tablet(pb.TabletServerErrorCode_TABLET_SERVER_UNKNOWN_ERROR, NotFound), Final},
 		{tablet(pb.TabletServerErrorCode_TABLET_SERVER_UNKNOWN_ERROR, InvalidArgument), Final},
