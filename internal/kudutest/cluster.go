@@ -235,14 +235,15 @@ func (c *Cluster) Program() (dir string) {
 // Tool runs a command of Kudu and returns its output.
 func (c *Cluster) Tool(args ...string) string {
 	c.t.Helper()
-	out, err := c.tool(args...)
+	out, err := c.TryTool(args...)
 	if err != nil {
 		c.t.Fatalf("kudu %s: %v", strings.Join(args, " "), err)
 	}
 	return out
 }
 
-func (c *Cluster) tool(args ...string) (string, error) {
+// TryTool runs a command of Kudu and returns its output, and an error if it fails.
+func (c *Cluster) TryTool(args ...string) (string, error) {
 	p := exec.Command(c.kudu, slices.Concat(args, common)...)
 	var out, errs bytes.Buffer
 	p.Stdout, p.Stderr, p.Env = &out, &errs, environment()
@@ -255,7 +256,7 @@ func (c *Cluster) tool(args ...string) (string, error) {
 // Wait waits until a command of Kudu succeeds, and returns its output.
 func (c *Cluster) Wait(args ...string) (out string) {
 	c.t.Helper()
-	c.until(func() (err error) { out, err = c.tool(args...); return err })
+	c.until(func() (err error) { out, err = c.TryTool(args...); return err })
 	return out
 }
 
