@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/internal/bind"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/kudurow"
 	pb "github.com/oribi-db/oribi/internal/kudurpcpb"
@@ -24,6 +25,7 @@ type altering struct {
 	table    *Table
 	m        *pb.AlterTableRequestPB
 	features []uint32
+	dropped  []string // columns
 }
 
 func (a *altering) need(f pb.MasterFeature) {
@@ -46,6 +48,10 @@ func AddColumn(c schema.Column) Alteration {
 		if err := kudurow.Check(one); err != nil {
 			return err
 		}
+		if slices.Contains(a.dropped, c.Name) {
+			return fault.Unsupportedf("column %q is dropped and added: servers lose what is then written to it, so make "+
+				"two alterations", c.Name)
+		}
 		if c.Key || c.Required() {
 			return schemaError("column %q is added to rows without a value: it must be nullable or have a default", c.Name)
 		}
@@ -61,6 +67,7 @@ func AddColumn(c schema.Column) Alteration {
 // DropColumn removes a column that is not in the key.
 func DropColumn(name string) Alteration {
 	return Alteration{func(a *altering) error {
+		a.dropped = append(a.dropped, name)
 		a.step(pb.AlterTableRequestPB_DROP_COLUMN).DropColumn = &pb.AlterTableRequestPB_DropColumn{Name: &name}
 		return nil
 	}}
@@ -177,8 +184,9 @@ func SetConfig(values map[string]string) Alteration {
 }
 
 // AlterTable alters a table in the given steps, all or none, waits until all tablets know it, and
-// returns the altered table. Errors: ErrNoTable; ErrSchema; ErrNoColumn; ErrUnknownOutcome if the
-// table was altered, by this call or another one, while the answer was lost.
+// returns the altered table. Errors: ErrNoTable; ErrSchema; ErrNoColumn; ErrUnsupported for a column that
+// is dropped and added; ErrUnknownOutcome if the table was altered, by this call or another one, while the
+// answer was lost.
 func (c *Client) AlterTable(ctx context.Context, name string, steps ...Alteration) (*Table, error) {
 	ctx, cancel := c.limit(ctx)
 	defer cancel()
@@ -210,13 +218,18 @@ func (c *Client) alter(ctx context.Context, t *Table, steps []Alteration) (*Tabl
 		}
 		return nil, err
 	}
-	for a := (attempts{c: c}); ; {
+	if _, err := t.altered(ctx); err != nil {
+		return nil, err
+	}
+	return c.open(ctx, t.identifier())
+}
+
+// altered waits until all tablets know the last alteration.
+func (t *Table) altered(ctx context.Context) (*pb.IsAlterTableDoneResponsePB, error) {
+	for a := (attempts{c: t.c}); ; {
 		m, err := t.alteration(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if m.GetDone() {
-			return c.open(ctx, t.identifier())
+		if err != nil || m.GetDone() {
+			return m, err
 		}
 		if err := a.poll(ctx, "not all tablets know the alteration yet"); err != nil {
 			return nil, err

@@ -154,6 +154,9 @@ func newTablets(m *pb.GetTableLocationsResponsePB) (*tablets, error) {
 func (t *Table) Tablets(ctx context.Context) ([]string, error) {
 	ctx, cancel := t.c.limit(ctx)
 	defer cancel()
+	if _, err := t.refresh(ctx, t.locations.current()); err != nil {
+		return nil, t.wrap(err)
+	}
 	ids, err := t.chosen(ctx, "", nil)
 	return ids, t.wrap(err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -15,20 +16,51 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Now returns a time that is later than that of all rows that this client has written or read. Scans at
-// that time have the same rows, whichever replicas they read.
+// Now returns a time that is later than that of all rows that any client had written to the table before
+// the call, though the servers' clocks differ. Scans at that time have the same rows, whichever replicas
+// they read.
 func (t *Table) Now(ctx context.Context) (mvcc.Timestamp, error) {
 	ctx, cancel := t.c.limit(ctx)
 	defer cancel()
-	o, err := ScanOptions{}.withDefaults()
-	if err != nil {
-		return 0, err
-	}
-	at, err := t.snapshot(ctx, o)
+	at, err := t.now(ctx)
 	return at, t.wrap(err)
 }
 
-var errNoTime = fault.Corruptf("a snapshot without a time")
+// now asks each server that leads a tablet.
+func (t *Table) now(ctx context.Context) (at mvcc.Timestamp, err error) {
+	known, err := t.tablets(ctx)
+	if err != nil {
+		return 0, err
+	}
+	asked := map[string]bool{}
+	for _, tablet := range known.all {
+		i := slices.IndexFunc(tablet.replicas, func(r replica) bool { return r.leads })
+		if i >= 0 && asked[tablet.replicas[i].server] {
+			continue
+		}
+		if i >= 0 {
+			asked[tablet.replicas[i].server] = true
+		}
+		o, err := ScanOptions{Tablet: tablet.id}.withDefaults()
+		if err != nil {
+			return 0, err
+		}
+		one, err := t.snapshot(ctx, o)
+		if err != nil {
+			return 0, err
+		}
+		at = max(at, one)
+	}
+	if at == 0 {
+		return 0, errNoTablets
+	}
+	return at, nil
+}
+
+var (
+	errNoTime    = fault.Corruptf("a snapshot without a time")
+	errNoTablets = errors.New("the table has no tablets, so no server that knows the time")
+)
 
 // snapshot asks the server of a tablet for the time of a scan without rows.
 func (t *Table) snapshot(ctx context.Context, o ScanOptions) (mvcc.Timestamp, error) {
@@ -39,7 +71,7 @@ func (t *Table) snapshot(ctx context.Context, o ScanOptions) (mvcc.Timestamp, er
 		return 0, err
 	}
 	if len(ids) == 0 {
-		return 0, errors.New("the table has no tablets, so no server that knows the time")
+		return 0, errNoTablets
 	}
 	try, err := t.tries(ctx, ids[0], false, false)
 	if err != nil {

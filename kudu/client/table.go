@@ -105,11 +105,12 @@ func (c *Client) tableSchema(
 	return &m, err
 }
 
-// SchemaVersion returns how often the table was altered, in any way: 0 if never. Errors: ErrNoTable.
+// SchemaVersion returns how often the table was altered, in any way: 0 if never. It waits until all
+// tablets know the last alteration: before, OpenTable returns the schema before it. Errors: ErrNoTable.
 func (t *Table) SchemaVersion(ctx context.Context) (uint32, error) {
 	ctx, cancel := t.c.limit(ctx)
 	defer cancel()
-	m, err := t.alteration(ctx)
+	m, err := t.altered(ctx)
 	return m.GetSchemaVersion(), t.wrap(err)
 }
 

@@ -250,6 +250,8 @@ func TestAlterTableRefuses(t *testing.T) {
 		must.Contain(t, must.Err(c.AlterTable(t.Context(), "m", step)).Error(), text)
 	}
 	must.Fail(t, must.Err(c.AlterTable(t.Context(), "n", SetOwner("x"))), ErrNoTable)
+	must.Fail(t, must.Err(c.AlterTable(t.Context(), "m", DropColumn("v"),
+		AddColumn(schema.Column{Name: "v", Type: schema.Int8, Nullable: true}))), ErrUnsupported)
 	must.Equal(t, f.called("AlterTable"), 0)
 }
 
