@@ -30,13 +30,23 @@ func Unsuitable(t *oribi.Table) (list []string) {
 	return list
 }
 
-// columnsOf returns the columns of a table by ID.
-func columnsOf(s *schema.Schema) map[uint32]string {
-	m := make(map[uint32]string, len(s.Columns))
-	for i := range s.Columns {
-		m[uint32(s.Columns[i].ID)] = s.Columns[i].Name
+// pairs returns, by the IDs of a table's columns, those of the target's columns with the same names.
+func pairs(from, to *schema.Schema) map[uint32]uint32 {
+	m := make(map[uint32]uint32, len(from.Columns))
+	for i := range from.Columns {
+		if at := to.Index(from.Columns[i].Name); at >= 0 {
+			m[uint32(from.Columns[i].ID)] = uint32(to.Columns[at].ID)
+		}
 	}
 	return m
+}
+
+// sameColumns reports whether rows of two tables mean the same: both have the same columns, with the same
+// names and types.
+func sameColumns(a, b []schema.Column) bool {
+	return slices.EqualFunc(a, b, func(c, d schema.Column) bool {
+		return c.ID == d.ID && c.Name == d.Name && c.Type == d.Type
+	})
 }
 
 // mismatch returns an error unless the rows of a table can be written to another one: both have the
@@ -71,29 +81,75 @@ func mismatch(from, to *schema.Schema) error {
 	return nil
 }
 
-// alterations returns the steps that give a target the columns that a table of a store has now, when
-// known are those that it was given so far. Steps that the target shows are left out.
-func alterations(now *schema.Schema, known map[uint32]string, target *schema.Schema) (steps []client.Alteration) {
-	there := map[string]bool{}
-	for i := range target.Columns {
-		there[target.Columns[i].Name] = true
-	}
+// next is the next alteration of a target.
+type next struct {
+	steps []client.Alteration // none: the target has all columns
+	adds  bool                // the steps add columns
+	// adopted: the target has another column of the name of one that is new, or that it was given.
+	adopted bool
+}
+
+// alteration returns the next of the alterations that give a target the columns that a table of a store
+// has now, when known are the target's columns of those that it was given so far. What the target shows is
+// left out: columns of the target are known by IDs, which are never used again.
+//
+// One alteration drops, renames, or adds. Then a request that is made twice fails the second time, and
+// no column is dropped and added: Kudu 1.18.1 loses what is written to it after that.
+func alteration(now *schema.Schema, known map[uint32]uint32, target *schema.Schema) (n next) {
+	names := namesAt(target, known)
 	for _, id := range slices.Sorted(maps.Keys(known)) {
-		if name := known[id]; now.IndexID(schema.ColumnID(id)) < 0 && there[name] {
-			delete(there, name)
-			steps = append(steps, client.DropColumn(name))
+		if name := names[id]; now.IndexID(schema.ColumnID(id)) < 0 && name != "" {
+			n.steps = append(n.steps, client.DropColumn(name))
 		}
+	}
+	if n.steps == nil {
+		n.steps = renames(now, names, target)
+	}
+	if n.steps != nil {
+		return n
 	}
 	for i := range now.Columns {
-		c := &now.Columns[i]
-		switch name, given := known[uint32(c.ID)]; {
-		case given && name != c.Name && there[name] && !there[c.Name]:
-			steps = append(steps, client.RenameColumn(name, c.Name))
-			delete(there, name)
-			there[c.Name] = true
-		case !given && !there[c.Name]:
-			steps = append(steps, client.AddColumn(*c))
+		c := now.Columns[i]
+		_, given := known[uint32(c.ID)]
+		switch {
+		case names[uint32(c.ID)] != "":
+		case target.Index(c.Name) >= 0:
+			n.adopted = true
+		case !given: // else it was dropped there
+			c.Default = c.ReadDefault // of rows that exist; those that are written have all cells
+			n.steps, n.adds = append(n.steps, client.AddColumn(c)), true
 		}
+	}
+	return n
+}
+
+// namesAt returns the names at a target of the columns that it was given.
+func namesAt(target *schema.Schema, known map[uint32]uint32) map[uint32]string {
+	names := map[uint32]string{}
+	for id, there := range known {
+		if at := target.IndexID(schema.ColumnID(there)); at >= 0 {
+			names[id] = target.Columns[at].Name
+		}
+	}
+	return names
+}
+
+// renames returns the renames of columns to names that are free. If there are none, one of the columns
+// gives up its name.
+func renames(now *schema.Schema, names map[uint32]string, target *schema.Schema) (steps []client.Alteration) {
+	var blocked []client.Alteration
+	for i := range now.Columns {
+		c := &now.Columns[i]
+		switch name := names[uint32(c.ID)]; {
+		case name == "" || name == c.Name:
+		case target.Index(c.Name) < 0:
+			steps = append(steps, client.RenameColumn(name, c.Name))
+		default:
+			blocked = append(blocked, client.RenameColumn(name, fmt.Sprintf("%s (column %d)", c.Name, c.ID)))
+		}
+	}
+	if steps == nil && blocked != nil {
+		return blocked[:1]
 	}
 	return steps
 }

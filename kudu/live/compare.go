@@ -39,8 +39,9 @@ func Compare(ctx context.Context, t *oribi.Table, there *client.Table, o Compare
 	return func(yield func(*Difference, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		c := comparison{columns: t.Schema().Columns, keys: t.Schema().Keys}
-		if err := mismatch(t.Schema(), there.Schema); err != nil {
+		s := t.Schema()
+		c := comparison{columns: s.Columns, keys: s.Keys}
+		if err := mismatch(s, there.Schema); err != nil {
 			yield(nil, fmt.Errorf("table %q of the cluster: %w", there.Name, err))
 			return
 		}
@@ -80,6 +81,9 @@ func (c *comparison) local(ctx context.Context, t *oribi.Table, at mvcc.Timestam
 		encoder := keyenc.NewEncoder(t.Schema())
 		r := &row{}
 		for b, err := range t.Scan(ctx, opts...).Batches() {
+			if err == nil && !sameColumns(b.Schema, c.columns) {
+				err = fmt.Errorf("table %q was altered since the comparison began", t.Name())
+			}
 			if err != nil {
 				yield(nil, err)
 				return
@@ -159,14 +163,32 @@ func equalCells(a, b [][]byte) bool {
 	return true
 }
 
-// repair makes the target equal to a state of the store. What was sent has arrived.
+// repair makes the target equal to a state of the store. What was sent has arrived; the target as it is
+// now also has what a copy that was killed has sent.
 func (w *writer) repair(ctx context.Context, here mvcc.Timestamp) error {
 	w.o.Note(fmt.Sprintf("comparing table %q with its copy", w.t.Name()))
-	o := CompareOptions{Here: here}
-	if w.pos.Written != 0 {
-		o.There = w.pos.Written + 1
+	for {
+		if err := w.align(ctx, w.t.Schema().Columns); err != nil {
+			return err
+		}
+		err := w.compare(ctx, here)
+		if err == nil {
+			break
+		}
+		if sameColumns(w.given, w.t.Schema().Columns) {
+			return err
+		}
 	}
-	for d, err := range Compare(ctx, w.t, w.target, o) {
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	w.pos.Repair, w.ahead = false, false
+	return w.save(ctx)
+}
+
+// compare sends the rows in which the target differs.
+func (w *writer) compare(ctx context.Context, here mvcc.Timestamp) error {
+	for d, err := range Compare(ctx, w.t, w.target, CompareOptions{Here: here}) {
 		if err != nil {
 			return err
 		}
@@ -175,6 +197,5 @@ func (w *writer) repair(ctx context.Context, here mvcc.Timestamp) error {
 			return err
 		}
 	}
-	w.pos.Repair = false
-	return w.save(ctx)
+	return nil
 }

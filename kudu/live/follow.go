@@ -42,24 +42,19 @@ func Follow(ctx context.Context, c *client.Client, table string, s *oribi.Store,
 			err = pause(ctx, p.o.Interval)
 		}
 	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return unlessEnded(ctx, err)
 }
 
 // read brings the copy to the present state of the cluster's table.
 func (p *puller) read(ctx context.Context) error {
-	now, err := p.cluster.OpenTable(ctx, p.name)
-	if err != nil {
+	before := p.origin
+	if err := p.open(ctx); err != nil {
 		return err
 	}
-	if now.ID != p.origin.Target {
-		return fmt.Errorf("table %q has the ID %s, not %s: %w", p.name, now.ID, p.origin.Target, ErrOtherTable)
-	}
-	p.from = now
-	before := p.origin
 	if err := p.look(ctx); err != nil {
+		return err
+	}
+	if err := p.open(ctx); err != nil { // its schema is not older than the version
 		return err
 	}
 	at, err := p.from.Now(ctx)
@@ -70,7 +65,7 @@ func (p *puller) read(ctx context.Context) error {
 		return err
 	}
 	same := before.Version == p.origin.Version && slices.Equal(before.Tablets, p.origin.Tablets)
-	if same && (p.origin.Version == 0 || p.o.AltersAddOnly) {
+	if same && !before.Partial && (p.origin.Version == 0 || p.o.AltersAddOnly) {
 		err := p.changes(ctx, at)
 		if !errors.Is(err, client.ErrTooOld) {
 			return err
@@ -79,17 +74,32 @@ func (p *puller) read(ctx context.Context) error {
 	return p.repair(ctx, at)
 }
 
+// open reads the description of the cluster's table.
+func (p *puller) open(ctx context.Context) error {
+	now, err := p.cluster.OpenTable(ctx, p.name)
+	if err == nil && now.ID != p.origin.Target {
+		err = fmt.Errorf("table %q has the ID %s, not %s: %w", p.name, now.ID, p.origin.Target, ErrOtherTable)
+	}
+	if err == nil {
+		p.from = now
+	}
+	return err
+}
+
 // alter gives the copy the columns of the cluster's table.
 func (p *puller) alter(ctx context.Context) error {
 	here, there := p.t.Schema(), p.from.Schema
 	var steps []oribi.Alteration
+	dropped := map[string]bool{}
 	for i := range here.Columns {
-		if name := here.Columns[i].Name; there.Index(name) < 0 {
-			steps = append(steps, oribi.DropColumn(name))
+		c, at := &here.Columns[i], there.Index(here.Columns[i].Name)
+		if at < 0 || i >= here.Keys && (c.TypeName() != there.Columns[at].TypeName() || c.Nullable != there.Columns[at].Nullable) {
+			dropped[c.Name] = true
+			steps = append(steps, oribi.DropColumn(c.Name))
 		}
 	}
 	for i := range there.Columns {
-		if c := there.Columns[i]; here.Index(c.Name) < 0 {
+		if c := there.Columns[i]; here.Index(c.Name) < 0 || dropped[c.Name] {
 			c.ID = 0
 			steps = append(steps, oribi.AddColumn(c))
 		}
@@ -99,7 +109,10 @@ func (p *puller) alter(ctx context.Context) error {
 			return fmt.Errorf("alter table %q as in the cluster: %w", p.origin.Table, err)
 		}
 	}
-	return mismatch(p.t.Schema(), there)
+	if err := mismatch(p.t.Schema(), there); err != nil {
+		return fmt.Errorf("table %q of the cluster: %w", p.name, err)
+	}
+	return nil
 }
 
 // changes writes what has changed since the last reading.
@@ -171,8 +184,8 @@ func (p *puller) writes() *pullWrites {
 	return w
 }
 
-// fullBatch is the size of a write batch after which another one begins.
-const fullBatch = 8 << 20
+// fullBatch is the default of PullOptions.batchBytes.
+const fullBatch int64 = 8 << 20
 
 // add writes what a row is, or that it is gone.
 func (w *pullWrites) add(ctx context.Context, cells [][]byte, gone bool) error {
@@ -183,9 +196,12 @@ func (w *pullWrites) add(ctx context.Context, cells [][]byte, gone bool) error {
 		w.b.Cells(oribi.OpUpsert, w.p.t, cells, w.set)
 	}
 	w.p.rows++
-	if w.b.Bytes() < fullBatch {
+	if w.b.Bytes() < w.p.o.batchBytes {
 		return w.b.Err()
 	}
+	partial := w.p.origin
+	partial.Partial = true
+	w.p.origins.InBatch(w.b).Upsert(partial)
 	_, err := w.b.Commit(ctx)
 	w.b = w.p.s.NewBatch()
 	return err
@@ -193,7 +209,7 @@ func (w *pullWrites) add(ctx context.Context, cells [][]byte, gone bool) error {
 
 // end commits the rest with the position.
 func (w *pullWrites) end(ctx context.Context, at mvcc.Timestamp) error {
-	w.p.origin.At = at
+	w.p.origin.At, w.p.origin.Partial = at, false
 	w.p.origins.InBatch(w.b).Upsert(w.p.origin)
 	_, err := w.b.Commit(ctx)
 	return err

@@ -47,8 +47,8 @@ type position struct {
 	// does not have any more.
 	Repair bool `json:"repair"`
 
-	// Columns are those of the store's table that the target has, by ID.
-	Columns map[uint32]string `json:"columns"`
+	// Columns are, by the IDs of the columns of the store's table, the IDs of the target's columns.
+	Columns map[uint32]uint32 `json:"columns"`
 }
 
 const positionFormat = 1 // file format: never change
@@ -87,7 +87,7 @@ func (p filePosition) Load() ([]byte, error) {
 
 func (p filePosition) Save(b []byte) (err error) {
 	dir := filepath.Dir(p.path)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := makeDir(dir); err != nil {
 		return err
 	}
 	f, err := os.Create(p.path + ".tmp")
@@ -112,9 +112,20 @@ func (p filePosition) Save(b []byte) (err error) {
 	return vfs.OS.SyncDir(dir)
 }
 
+// makeDir makes a directory durably, unless it is there.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return vfs.OS.SyncDir(filepath.Dir(dir))
+}
+
 // lock keeps other processes from the same copy until it is closed. Errors: ErrLocked.
 func (p filePosition) lock() (io.Closer, error) {
-	if err := os.MkdirAll(filepath.Dir(p.path), 0o777); err != nil {
+	if err := makeDir(filepath.Dir(p.path)); err != nil {
 		return nil, err
 	}
 	l, err := vfs.OS.Lock(p.path+".lock", vfs.LockCreate)

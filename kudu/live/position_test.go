@@ -21,7 +21,7 @@ func TestPositionsAreSavedAndChecked(t *testing.T) {
 		t.Fatalf("without a file: %v, %v", p, err)
 	}
 	p := position{Table: "t", Cluster: "c", Target: "k", From: 5, Key: "00ff", Done: 7, Written: 9, Open: true,
-		Columns: map[uint32]string{0: "id", 12: "n"}}
+		Columns: map[uint32]uint32{0: 0, 12: 3}}
 	must.Do(t, p.save(file))
 	p.Done = 8
 	must.Do(t, p.save(file))
@@ -61,28 +61,42 @@ func columns(names ...string) *schema.Schema {
 	return made
 }
 
-// The columns of a target follow by ID: each step is made once, also if it is asked for again.
+// The columns of a target follow by ID, alteration by alteration: drops, then renames, then new columns.
+// What a target shows is not asked for again.
 func TestAlterationsFollowColumnsByID(t *testing.T) {
 	for _, c := range []struct {
-		name, known, target string
+		name, known, target string // by ID: that of the target's column; its name
 		steps               int
+		adds, adopted       bool
 	}{
-		{"the same", "0:id 1:a 2:b", "id a b", 0},
-		{"a new column", "0:id 1:a", "id a", 1},
-		{"a new column that is there", "0:id 1:a", "id a b", 0},
-		{"a dropped column", "0:id 1:a 2:b 3:c", "id a b c", 1},
-		{"a dropped column that is gone", "0:id 1:a 2:b 3:c", "id a b", 0},
-		{"a renamed column", "0:id 1:z 2:b", "id z b", 1},
-		{"a renamed column that has its name", "0:id 1:z 2:b", "id a b", 0},
-		{"dropped and added under one name", "0:id 1:a 9:b", "id a b", 2},
-		{"a column of others", "0:id 1:a 2:b", "id a b other", 0},
+		{"the same", "0:0 1:5 2:6", "0:id 5:a 6:b", 0, false, false},
+		{"a new column", "0:0 1:5", "0:id 5:a", 1, true, false},
+		{"a new column that is there", "0:0 1:5", "0:id 5:a 6:b", 0, false, true},
+		{"a dropped column", "0:0 1:5 2:6 3:7", "0:id 5:a 6:b 7:c", 1, false, false},
+		{"a dropped column that is gone", "0:0 1:5 2:6 3:7", "0:id 5:a 6:b", 0, false, false},
+		{"a renamed column", "0:0 1:5 2:6", "0:id 5:z 6:b", 1, false, false},
+		{"two renamed columns", "0:0 1:5 2:6", "0:id 5:y 6:z", 2, false, false},
+		{"two columns that swap their names: one gives up its own", "0:0 1:5 2:6", "0:id 5:b 6:a", 1, false, false},
+		{"one of them has given up its name", "0:0 1:5 2:6", "0:id 5:x 6:a", 1, false, false},
+		{"dropped and added under one name: first dropped", "0:0 1:5 9:6", "0:id 5:a 6:b", 1, false, false},
+		{"then added", "0:0 1:5 9:6", "0:id 5:a", 1, true, false},
+		{"a column of others", "0:0 1:5 2:6", "0:id 5:a 6:b 7:other", 0, false, false},
+		{"a column that others have replaced", "0:0 1:5 2:6", "0:id 5:a 8:b", 0, false, true},
+		{"a column that others have dropped", "0:0 1:5 2:6", "0:id 5:a", 0, false, false},
 	} {
-		known := map[uint32]string{}
+		known := map[uint32]uint32{}
 		for _, word := range strings.Fields(c.known) {
-			known[uint32(word[0]-'0')] = word[2:]
+			known[uint32(word[0]-'0')] = uint32(word[2] - '0')
 		}
-		steps := alterations(columns("id", "a", "b"), known, columns(strings.Fields(c.target)...))
-		must.Equal(t, len(steps), c.steps, c.name)
+		var there []schema.Column
+		for _, word := range strings.Fields(c.target) {
+			there = append(there, schema.Column{ID: schema.ColumnID(word[0] - '0'), Name: word[2:], Type: schema.Int64,
+				Key: word[0] == '0', Nullable: word[0] != '0'})
+		}
+		n := alteration(columns("id", "a", "b"), known, must.Get(schema.New(there))(t))
+		must.Equal(t, len(n.steps), c.steps, c.name)
+		must.Equal(t, n.adds, c.adds, c.name, "adds")
+		must.Equal(t, n.adopted, c.adopted, c.name, "adopted")
 	}
 }
 

@@ -32,6 +32,8 @@ type PullOptions struct {
 	Once bool
 	// Progress, if not nil, is called after each reading.
 	Progress func(Pulled)
+
+	batchBytes int64 // size of a write batch after which another one begins
 }
 
 // Pulled is a copy of a cluster's table.
@@ -54,18 +56,23 @@ func (o *PullOptions) withDefaults() PullOptions {
 	if with.Progress == nil {
 		with.Progress = func(Pulled) {}
 	}
+	if with.batchBytes == 0 {
+		with.batchBytes = fullBatch
+	}
 	return with
 }
 
 // origin is a row of PullsTable.
 type origin struct {
 	Table   string         `oribi:"table,key"`
+	Here    string         `oribi:"here"`    // ID of the store's table; empty: it is being made
 	Cluster string         `oribi:"cluster"` // ID
 	Target  string         `oribi:"target"`  // ID of the cluster's table
 	At      mvcc.Timestamp `oribi:"at"`
 	Version int64          `oribi:"version"` // of the schema
 	Tablets []string       `oribi:"tablets"` // IDs, ascending
 	Copied  bool           `oribi:"copied"`  // the table has all rows as of At
+	Partial bool           `oribi:"partial"` // and some that are later
 }
 
 // puller copies a table of a cluster into a store.
@@ -117,26 +124,37 @@ func newPuller(
 	if name == "" {
 		name = p.from.Name
 	}
-	fresh := origin{Table: name, Cluster: c.ID(), Target: p.from.ID}
+	return p, p.find(ctx, name)
+}
+
+// find sets the table of the store and what is known of it.
+func (p *puller) find(ctx context.Context, name string) (err error) {
+	fresh := origin{Table: name, Cluster: p.cluster.ID(), Target: p.from.ID}
 	p.origin, err = p.origins.Get(ctx, name)
 	known := err == nil
-	if !known {
-		if !errors.Is(err, oribi.ErrNotFound) {
-			return nil, err
-		}
-		p.origin = fresh
+	if !known && !errors.Is(err, oribi.ErrNotFound) {
+		return err
 	}
-	if p.origin.Cluster != fresh.Cluster || p.origin.Target != fresh.Target {
-		return nil, fmt.Errorf("table %q comes from table %s of cluster %s: %w", name, p.origin.Target, p.origin.Cluster,
+	p.t, err = p.s.Table(name)
+	switch {
+	case errors.Is(err, oribi.ErrNoTable): // or it was dropped since
+		p.origin, p.t = fresh, nil
+		return nil
+	case err != nil:
+		return err
+	case !known || p.origin.Here != "" && p.origin.Here != p.t.Properties().ID:
+		return fmt.Errorf("table %q was not pulled from a cluster: %w", name, oribi.ErrExists)
+	case p.origin.Cluster != fresh.Cluster || p.origin.Target != fresh.Target:
+		return fmt.Errorf("table %q comes from table %s of cluster %s: %w", name, p.origin.Target, p.origin.Cluster,
 			ErrOtherTable)
+	case p.origin.Here == "": // an interrupted call has made it, unless it has rows
+		if n, err := p.t.Count(ctx); err != nil {
+			return err
+		} else if n > 0 {
+			return fmt.Errorf("table %q was not pulled from a cluster: %w", name, oribi.ErrExists)
+		}
 	}
-	switch p.t, err = s.Table(name); {
-	case err == nil && !known:
-		return nil, fmt.Errorf("table %q was not pulled from a cluster: %w", name, oribi.ErrExists)
-	case errors.Is(err, oribi.ErrNoTable) && !p.origin.Copied:
-		p.t, err = nil, nil
-	}
-	return p, err
+	return nil
 }
 
 // copy makes the first copy.
@@ -149,14 +167,20 @@ func (p *puller) copy(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	p.origin.Here = ""
 	if _, err := p.origins.Put(ctx, p.origin); err != nil {
 		return err
 	}
-	if p.t == nil {
-		if p.t, err = p.s.CreateTable(p.origin.Table, p.from.Schema, oribi.Comment(p.from.Comment)); err != nil {
+	if p.t != nil { // of an interrupted call, perhaps with other columns
+		if err := p.s.DropTable(p.origin.Table); err != nil {
 			return err
 		}
-	} else if _, err := p.t.Truncate(ctx); err != nil {
+	}
+	if p.t, err = p.s.CreateTable(p.origin.Table, p.from.Schema, oribi.Comment(p.from.Comment)); err != nil {
+		return err
+	}
+	p.origin.Here = p.t.Properties().ID
+	if _, err := p.origins.Put(ctx, p.origin); err != nil {
 		return err
 	}
 	rows, err := p.ingest(ctx)

@@ -27,7 +27,9 @@ type Pushed struct {
 // Push copies a table of a store, as it is at one time, into a table of a cluster. If the table of the
 // cluster exists, rows of it whose keys the store's table has are replaced; others stay. A call that
 // goes on after an interrupted one copies the same state as that one, and begins after the rows that
-// have arrived. A call after a complete one sends what has changed since.
+// have arrived. A call after a complete one sends what has changed since. A call after one that was killed
+// later, or that lacks the history, makes the tables equal: it removes rows that the store's table does not
+// have.
 //
 // Errors: ErrUnsupported for what Kudu cannot have, see Unsuitable, before anything is written;
 // ErrOtherTable; ErrRefused; those of packages oribi and client; of the position's file. After an
@@ -38,26 +40,21 @@ func Push(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o *Opt
 		return Pushed{}, err
 	}
 	defer w.close()
-	if err := w.bring(ctx, s); err != nil {
-		return Pushed{}, err
-	}
-	w.pos.Open = false
-	if err := w.save(ctx); err != nil {
-		return Pushed{}, err
+	for again := true; again; {
+		if err = w.bring(ctx, s); err == nil {
+			w.pos.Open = false
+			err = w.save(ctx)
+		}
+		if again, err = w.again(ctx, err); err != nil {
+			return Pushed{}, err
+		}
 	}
 	return Pushed{Table: w.target.Name, Rows: w.rows, Timestamp: w.pos.Done, Written: w.pos.Written}, nil
 }
 
 // bring brings the target to a state of the store: that of the first copy, or a later one.
 func (w *writer) bring(ctx context.Context, s *oribi.Store) error {
-	killed := w.pos.Open
-	if killed {
-		w.pos.Repair = w.pos.Repair || w.pos.Copied
-		w.o.Note(fmt.Sprintf("the last copy of table %q did not end: waiting %v for its requests", w.t.Name(), w.o.Settle))
-		if err := pause(ctx, w.o.Settle); err != nil {
-			return err
-		}
-	}
+	w.stray()
 	if w.pos.Copied {
 		err := w.catchUp(ctx, s)
 		if !errors.Is(err, oribi.ErrTooOld) {
@@ -68,6 +65,13 @@ func (w *writer) bring(ctx context.Context, s *oribi.Store) error {
 		w.pos.Copied, w.pos.From, w.pos.Key = false, 0, ""
 	}
 	return w.copy(ctx, s)
+}
+
+// stray notes that the target may have rows that are later than the position. They are not in a list of
+// changes from the position on if they have gone since, or have become again what they were.
+func (w *writer) stray() {
+	w.pos.Repair = w.pos.Repair || w.ahead && w.pos.Copied
+	w.ahead = false
 }
 
 // catchUp sends how the rows that have changed since the position are now.
@@ -81,6 +85,9 @@ func (w *writer) catchUp(ctx context.Context, s *oribi.Store) error {
 	if err := w.opened(); err != nil {
 		return err
 	}
+	if to < w.pos.Done { // the store was restored from an older copy of it
+		w.pos.Repair = true
+	}
 	if to > w.pos.Done {
 		for d, err := range w.t.Diff(ctx, w.pos.Done, to) {
 			if err != nil {
@@ -91,7 +98,7 @@ func (w *writer) catchUp(ctx context.Context, s *oribi.Store) error {
 			}
 		}
 	}
-	w.pos.Done = to
+	w.pos.Done, w.ahead = to, false
 	if err := w.save(ctx); err != nil || !w.pos.Repair {
 		return err
 	}
@@ -104,7 +111,7 @@ func (w *writer) opened() error {
 		return nil
 	}
 	w.pos.Open = true
-	return w.pos.save(w.keep)
+	return w.savePosition()
 }
 
 // copy makes the first copy, or goes on with it.
@@ -155,12 +162,22 @@ func (w *writer) copy(ctx context.Context, s *oribi.Store) error {
 
 // put sends the rows of a batch.
 func (w *writer) put(ctx context.Context, b *batch.RecordBatch) error {
+	if err := w.align(ctx, b.Schema); err != nil {
+		return err
+	}
+	there := batch.RecordBatch{Len: b.Len, Selection: b.Selection}
+	for i, at := range w.at {
+		if at >= 0 {
+			there.Schema = append(there.Schema, w.target.Schema.Columns[i])
+			there.Columns = append(there.Columns, b.Columns[at])
+		}
+	}
 	if w.replace {
-		if err := w.session.ApplyBatch(ctx, client.DeleteIgnore, b); err != nil {
+		if err := w.session.ApplyBatch(ctx, client.DeleteIgnore, &there); err != nil {
 			return err
 		}
 	}
-	return w.session.ApplyBatch(ctx, client.Upsert, b)
+	return w.session.ApplyBatch(ctx, client.Upsert, &there)
 }
 
 // snapshot returns the state of the first copy, or a new one if the table has dropped that.

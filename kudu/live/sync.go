@@ -22,19 +22,27 @@ import (
 func Sync(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o *Options) error {
 	w, err := newWriter(ctx, s, t, to, o)
 	if err != nil {
-		return err
+		return unlessEnded(ctx, err)
 	}
 	defer w.close()
-	for {
+	begun := s.Visible()
+	for again := true; again; {
 		if err = w.bring(ctx, s); err == nil && !w.o.Once {
 			err = w.follow(ctx, s)
 		}
-		if !errors.Is(err, oribi.ErrTooOld) {
-			break
-		}
+		again, err = w.again(ctx, err)
+		again = again || err == nil && w.o.Once && w.pos.Done < begun // an old copy was completed
 	}
-	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return w.end(ctx)
+	if err = unlessEnded(ctx, err); err != nil {
+		return err
+	}
+	return w.end(ctx)
+}
+
+// unlessEnded returns err, or nil if it is that ctx has ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		return nil
 	}
 	return err
 }
@@ -49,8 +57,17 @@ func (w *writer) end(ctx context.Context) error {
 	if err := w.flush(last); err != nil {
 		return err
 	}
-	w.pos.Open = !w.pos.Copied
-	return w.save(last)
+	w.stray()
+	if err := w.unaltered(last); err != nil { // or it is unknown
+		w.pos.Repair, w.pos.From, w.pos.Key = true, 0, ""
+	}
+	w.pos.Open = false
+	if err := w.savePosition(); err != nil {
+		return err
+	}
+	w.pending = 0
+	w.o.Progress(w.status(0))
+	return nil
 }
 
 // queued is how many batches wait to be sent while others are on their way.
@@ -104,7 +121,7 @@ func (w *writer) consume(ctx context.Context, batches <-chan *oribi.CommittedBat
 				}
 			}
 			if whole = !b.More; whole {
-				w.pos.Done = b.Timestamp
+				w.pos.Done, w.ahead = b.Timestamp, false
 			}
 			if !whole || w.pending < int64(w.o.Rows) {
 				continue

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/kudu/client"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Target is the table of a cluster to which a table of a store is copied.
@@ -99,8 +100,8 @@ func Propose(columns []string, rows int64, servers int) client.Partitioning {
 	return client.Partitioning{Hash: []client.Hash{{Columns: columns, Buckets: min(buckets, 60*max(servers, 1))}}}
 }
 
-// open opens the target's table, or creates it.
-func (to *Target) open(ctx context.Context, t *oribi.Table) (*client.Table, error) {
+// open opens the target's table, or creates it with certain columns.
+func (to *Target) open(ctx context.Context, t *oribi.Table, s *schema.Schema) (*client.Table, error) {
 	if list := Unsuitable(t); list != nil {
 		return nil, unsupported("table %q cannot be copied to Kudu: %s", t.Name(), strings.Join(list, "; "))
 	}
@@ -110,7 +111,10 @@ func (to *Target) open(ctx context.Context, t *oribi.Table) (*client.Table, erro
 	}
 	table, err := to.Cluster.OpenTable(ctx, name)
 	if errors.Is(err, client.ErrNoTable) {
-		return to.create(ctx, t, name)
+		table, err = to.create(ctx, t, s, name)
+		if errors.Is(err, client.ErrExists) { // since then: by a call that was killed
+			table, err = to.Cluster.OpenTable(ctx, name)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -118,8 +122,8 @@ func (to *Target) open(ctx context.Context, t *oribi.Table) (*client.Table, erro
 	return table, nil
 }
 
-func (to *Target) create(ctx context.Context, t *oribi.Table, name string) (*client.Table, error) {
-	spec := &client.TableSpec{Name: name, Schema: t.Schema(), Replicas: to.Replicas, Comment: t.Properties().Comment}
+func (to *Target) create(ctx context.Context, t *oribi.Table, s *schema.Schema, name string) (*client.Table, error) {
+	spec := &client.TableSpec{Name: name, Schema: s, Replicas: to.Replicas, Comment: t.Properties().Comment}
 	if to.Partitioning != nil {
 		spec.Partitioning = *to.Partitioning
 		return to.Cluster.CreateTable(ctx, spec)
@@ -132,7 +136,6 @@ func (to *Target) create(ctx context.Context, t *oribi.Table, name string) (*cli
 	if err != nil {
 		return nil, err
 	}
-	s := t.Schema()
 	var keys []string
 	for i := range s.Keys {
 		if c := &s.Columns[i]; !c.AutoIncrement {

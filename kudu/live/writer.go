@@ -26,11 +26,14 @@ type writer struct {
 
 	target  *client.Table
 	session *client.Session
-	at      []int    // for each column of the target: its index in from; -1: none
-	from    []uint32 // IDs of the columns of the changes for which at is
-	cells   [][]byte // memory
-	replace bool     // rows are deleted first, since the target has immutable columns
+	given   []schema.Column // of the table that the target has
+	from    []schema.Column // of the changes for which at is
+	at      []int           // for each column of the target: its index in from; -1: none
+	cells   [][]byte        // memory
+	replace bool            // rows are deleted first, since the target has immutable columns
 
+	version uint32    // of the target's schema
+	ahead   bool      // rows were sent that are later than the position
 	rows    int64     // sent
 	pending int64     // sent since the last position
 	since   time.Time // when the first one of pending was committed
@@ -43,7 +46,8 @@ func newWriter(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o
 			w.close()
 		}
 	}()
-	if w.target, err = to.open(ctx, t); err != nil {
+	now := t.Schema() // it may be altered meanwhile
+	if w.target, err = to.open(ctx, t, now); err != nil {
 		return nil, err
 	}
 	if w.keep, err = to.position(s, t, w.target); err != nil {
@@ -60,14 +64,19 @@ func newWriter(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o
 	fresh := position{Table: t.Properties().ID, Cluster: to.Cluster.ID(), Target: w.target.ID}
 	switch {
 	case w.pos == nil:
-		if err := mismatch(t.Schema(), w.target.Schema); err != nil {
+		if err := mismatch(now, w.target.Schema); err != nil {
 			return nil, fmt.Errorf("table %q of the cluster: %w", w.target.Name, err)
 		}
-		fresh.Columns = columnsOf(t.Schema())
+		fresh.Columns = pairs(now, w.target.Schema)
 		w.pos = &fresh
+		if err := w.savePosition(); err != nil { // the table may be altered before the copy goes on
+			return nil, err
+		}
 	case w.pos.Table != fresh.Table || w.pos.Cluster != fresh.Cluster || w.pos.Target != fresh.Target:
-		return nil, fmt.Errorf("table %q, whose ID is %s in cluster %s: %w: remove the position to begin anew",
-			w.target.Name, w.target.ID, to.Cluster.ID(), ErrOtherTable)
+		return nil, w.otherTable(w.target)
+	}
+	if err := w.settle(ctx); err != nil {
+		return nil, err
 	}
 	if err := w.alter(ctx); err != nil {
 		return nil, err
@@ -90,55 +99,26 @@ func (w *writer) endSession() {
 	}
 }
 
-// alter gives the target the columns that the table has now, and begins a session.
-func (w *writer) alter(ctx context.Context) error {
-	if list := Unsuitable(w.t); list != nil {
-		return unsupported("table %q can no longer be copied to Kudu: %s", w.t.Name(), list[0])
-	}
-	if w.session != nil {
-		if err := w.flush(ctx); err != nil {
-			return err
-		}
-		w.endSession()
-	}
-	now := w.t.Schema()
-	var err error
-	if steps := alterations(now, w.pos.Columns, w.target.Schema); len(steps) > 0 {
-		if w.target, err = w.cluster.AlterTable(ctx, w.target.Name, steps...); err != nil {
-			return err
-		}
-	}
-	if err := mismatch(now, w.target.Schema); err != nil {
-		return fmt.Errorf("table %q of the cluster: %w", w.target.Name, err)
-	}
-	w.pos.Columns, w.from = columnsOf(now), nil
-	w.replace = slices.ContainsFunc(w.target.Schema.Columns, func(c schema.Column) bool { return c.Immutable })
-	w.session, err = w.target.NewSession(ctx, &w.o.Session)
-	return err
-}
-
-// align sets where the cells of changes with certain columns are in the target's rows. It alters the
-// target if those are other columns than it was given.
+// align sets where the cells of changes with certain columns are in the target's rows. If those are not
+// the columns that the target was given, it alters the target. The changes may be older than that: they
+// lack new columns, which then have their defaults.
 func (w *writer) align(ctx context.Context, columns []schema.Column) error {
-	if slices.EqualFunc(w.from, columns, func(id uint32, c schema.Column) bool { return id == uint32(c.ID) }) && w.from != nil {
+	if w.from != nil && sameColumns(w.from, columns) {
 		return nil
 	}
-	for i := range columns {
-		if w.pos.Columns[uint32(columns[i].ID)] != columns[i].Name {
-			if err := w.alter(ctx); err != nil {
-				return err
-			}
-			break
+	if !sameColumns(w.given, columns) && !sameColumns(w.given, w.t.Schema().Columns) {
+		if err := w.alter(ctx); err != nil {
+			return err
 		}
 	}
-	w.from = w.from[:0]
-	for i := range columns {
-		w.from = append(w.from, uint32(columns[i].ID))
-	}
+	w.from = slices.Clone(columns)
 	w.at = w.at[:0]
 	for i := range w.target.Schema.Columns {
-		name := w.target.Schema.Columns[i].Name
-		w.at = append(w.at, slices.IndexFunc(columns, func(c schema.Column) bool { return c.Name == name }))
+		id := uint32(w.target.Schema.Columns[i].ID)
+		w.at = append(w.at, slices.IndexFunc(columns, func(c schema.Column) bool {
+			there, given := w.pos.Columns[uint32(c.ID)]
+			return given && there == id
+		}))
 	}
 	return nil
 }
@@ -151,6 +131,7 @@ func (w *writer) change(ctx context.Context, d *oribi.Difference, committed mvcc
 	if w.pending == 0 {
 		w.since = committed.Time()
 	}
+	w.ahead = true
 	set := batch.MakeBitmap(len(w.at))
 	w.cells = append(w.cells[:0], make([][]byte, len(w.at))...)
 	copy(w.cells, d.Key)
@@ -177,6 +158,9 @@ func (w *writer) change(ctx context.Context, d *oribi.Difference, committed mvcc
 
 // flush waits until all that was sent is written.
 func (w *writer) flush(ctx context.Context) error {
+	if w.session == nil { // an alteration has failed, before which all was written
+		return nil
+	}
 	done, err := w.session.Flush(ctx)
 	if err != nil {
 		return err
@@ -190,11 +174,18 @@ func (w *writer) save(ctx context.Context) error {
 	if err := w.flush(ctx); err != nil {
 		return err
 	}
-	if err := w.pos.save(w.keep); err != nil {
-		return fmt.Errorf("position of the copy of table %q: %w", w.t.Name(), err)
+	if err := w.savePosition(); err != nil {
+		return err
 	}
 	w.pending = 0
 	w.o.Progress(w.status(0))
+	return w.unaltered(ctx)
+}
+
+func (w *writer) savePosition() error {
+	if err := w.pos.save(w.keep); err != nil {
+		return fmt.Errorf("position of the copy of table %q: %w", w.t.Name(), err)
+	}
 	return nil
 }
 
