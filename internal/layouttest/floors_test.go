@@ -157,6 +157,7 @@ var proofs = map[string]int{
 	"internal/prooftest/damage":    4,
 	"internal/prooftest/faults":    4,
 	"internal/prooftest/followers": 4,
+	"internal/prooftest/harm":      4,
 	"internal/prooftest/isolation": 4,
 	"internal/prooftest/kill":      4,
 	"internal/prooftest/memory":    4,

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/damage"
 	"github.com/oribi-db/oribi/internal/prooftest/faults"
 	"github.com/oribi-db/oribi/internal/prooftest/followers"
+	"github.com/oribi-db/oribi/internal/prooftest/harm"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/isolation"
 	"github.com/oribi-db/oribi/internal/prooftest/kill"
@@ -118,6 +119,9 @@ func Proofs() []Proof {
 			Seeds: uint64(len(large.Sizes)), Run: largeOne},
 		{Name: "kill", About: "The real command killed repeatedly, at random times and at chosen system calls. No " +
 			"acknowledged batch may be lost.", Run: killOne},
+		{Name: "kudu", About: "Tables copied into a running Kudu cluster and back, with writers, alterations, cut " +
+			"connections, lost and repeated answers, killed copies and servers, and new leaders. All copies must agree.",
+			Run: harmOne},
 	}
 }
 
@@ -322,6 +326,16 @@ func killOne(seed uint64, dir string) Result {
 	return Result{Err: err, Tallies: []Tally{{c.Kills, "kills"}, {c.Calls, "at a system call"}, {c.Torn, "torn logs"},
 		{c.Finished, "completed processes"},
 		{c.Batches, "acknowledged batches"}, {c.Ahead, "unacknowledged batches"}, {c.Reads, "tables read"}}}
+}
+
+// harmOne copies one table.
+func harmOne(seed uint64, dir string) (r Result) {
+	counts, err := harm.Run(seed, dir)
+	for _, c := range counts {
+		r.Tallies = append(r.Tallies, Tally(c))
+	}
+	r.Err = err
+	return r
 }
 
 // Shortened returns the script to print for a failure. It is shortened, for about the given time,
