@@ -339,7 +339,11 @@ func TestCopiesSurviveHarm(t *testing.T) {
 	cluster := kudutest.NewCluster(t, []int{1, 3}[seed%2]) // more servers, fewer harms a second
 	cluster.Start()
 	x := newTrial(t, cluster, seed)
-	for range seedtest.Rounds(24, 3) {
+	rounds := 2
+	if seedtest.Full() {
+		rounds = 24
+	}
+	for range rounds {
 		x.round()
 	}
 	t.Logf("harm: %s (%s)", x.summary(), strings.TrimSpace(x.net.String()))
