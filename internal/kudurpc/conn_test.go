@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
@@ -269,6 +271,23 @@ func TestBufferOfCalls(t *testing.T) {
 	call.Buffer = make([]byte, 0, 10)
 	must.Do(t, p.Do(t.Context(), s.Address, call))
 	must.Equal(t, len(call.Sidecars), 1)
+}
+
+// The first sidecar is aligned, whatever precedes it, also in memory that is used again.
+func TestFirstSidecarsAreAligned(t *testing.T) {
+	n := 0
+	s := rpctest.Start(t, rpctest.Options{Handle: func(*rpctest.Request) rpctest.Reply {
+		n++
+		return rpctest.Reply{Message: scanned(strings.Repeat("x", n)),
+			Sidecars: [][]byte{bytes.Repeat([]byte{byte(n)}, 3*n), {1}}}
+	}})
+	p := pool(t, kudurpc.Options{})
+	call := ping()
+	for i := 1; i < 50; i++ {
+		must.Do(t, p.Do(t.Context(), s.Address, call))
+		must.Equal(t, uintptr(unsafe.Pointer(&call.Sidecars[0][0]))%8, 0, i)
+		must.Equal(t, call.Sidecars, [][]byte{bytes.Repeat([]byte{byte(i)}, 3*i), {1}})
+	}
 }
 
 // Close ends calls in flight and leaves no goroutine.
