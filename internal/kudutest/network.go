@@ -62,6 +62,24 @@ func (n *Network) Calm(calm bool) {
 	n.calm = calm
 }
 
+// Deliver delivers late requests at once, so that those of a copy that has ended arrive before the next
+// one begins: servers cannot tell them from its own.
+func (n *Network) Deliver() {
+	n.mu.Lock()
+	late := n.late
+	n.late = nil
+	for c := range n.open {
+		if c.holds {
+			c.Conn.Write(c.held) // an error is the reader's, too
+			c.holds, c.held = false, nil
+		}
+	}
+	n.mu.Unlock()
+	for _, c := range late {
+		c.deliver()
+	}
+}
+
 // Down cuts all connections and refuses others, until it is called with false.
 func (n *Network) Down(down bool) {
 	n.mu.Lock()

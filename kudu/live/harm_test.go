@@ -61,15 +61,15 @@ func (p *keptPosition) kill() {
 }
 
 // lose restores a position that the killed copy had saved before its last one, as if all since had been
-// sent after it. It is of the same phase: while rows are copied, or after that.
+// sent after it. It is of the same phase: before rows are sent, while they are copied, or after that.
 func (p *keptPosition) lose(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.saved) - 1
-	phase := func(i int) [2]any {
+	phase := func(i int) [3]any {
 		pos := must.Get(loadPosition(&keptPosition{saved: p.saved[i : i+1]}))(t)
-		return [2]any{pos.Copied, pos.From}
+		return [3]any{pos.Copied, pos.From, pos.Open}
 	}
 	first := last
 	for first > 1 && phase(first-1) == phase(last) { // the first one may be of the copy before
@@ -150,6 +150,7 @@ func (x *trial) run(what string, copies func(ctx context.Context, progress func(
 	steps := make(chan struct{}, 1)
 	ended := make(chan error, 1)
 	x.keep.begin()
+	defer x.net.Deliver()
 	go func() {
 		ended <- copies(ctx, func() {
 			select {
