@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/oribi-db/oribi/internal/kudurpc"
 )
 
 // attempts are the attempts of one call of this package. They end with its context.
@@ -74,4 +76,17 @@ func (c *Client) limit(ctx context.Context) (context.Context, context.CancelFunc
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, c.o.Timeout)
+}
+
+// Away reports whether err says that servers could not be reached, or were not ready, for as long as a call
+// of this package tried: the same call may succeed later.
+func Away(err error) bool {
+	if e, ok := errors.AsType[*noLeader](err); ok {
+		return worthAnother(e)
+	}
+	switch kudurpc.ClassOf(err) {
+	case kudurpc.Busy, kudurpc.Unreachable, kudurpc.NotServing, kudurpc.Unavailable, kudurpc.NoTablet:
+		return true
+	}
+	return false
 }

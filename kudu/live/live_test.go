@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,6 +143,43 @@ func TestSyncFollowsATable(t *testing.T) {
 		mustAgree(t, table, c, CompareOptions{})
 		churn(t, r, s, table, 50)
 	}
+}
+
+// While the cluster is away, the copy waits for it, and then has what was written meanwhile.
+func TestSyncWaitsForACluster(t *testing.T) {
+	cluster, _ := connect(t, 1)
+	c := must.Get(client.Connect(t.Context(), []string{cluster.Master}, &client.Options{User: "alice", Timeout: 500 * time.Millisecond}))(t)
+	defer c.Close()
+	r := seedtest.Rand(t)
+	s := openStore(t)
+	table := someTable(t, s)
+	churn(t, r, s, table, 200)
+	must.Get(Push(t.Context(), s, table, Target{Cluster: c, Replicas: 1}, nil))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cluster.Stop(cluster.Servers[0])
+	away, done := make(chan string, 100), make(chan mvcc.Timestamp, 10000)
+	ended := make(chan error, 1)
+	go func() {
+		err := Sync(ctx, s, table, Target{Cluster: c}, &Options{Interval: 10 * time.Millisecond, Settle: time.Millisecond,
+			Session: client.SessionOptions{Timeout: 500 * time.Millisecond},
+			Note:    func(text string) { away <- text }, Progress: func(s Status) { done <- s.Timestamp }})
+		away <- fmt.Sprint("ended: ", err)
+		ended <- err
+	}()
+	churn(t, r, s, table, 200)
+	for text := ""; !strings.Contains(text, "trying again"); {
+		if text = <-away; strings.HasPrefix(text, "ended") {
+			t.Fatal(text)
+		}
+	}
+	cluster.StartServer(cluster.Servers[0])
+	churn(t, r, s, table, 200)
+	for <-done < s.Visible() {
+	}
+	cancel()
+	must.Do(t, <-ended)
+	mustAgree(t, table, c, CompareOptions{})
 }
 
 // A table of a cluster is copied into a store and followed there.

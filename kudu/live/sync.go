@@ -3,9 +3,11 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/kudu/client"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -16,13 +18,38 @@ import (
 // The store is that of the process that writes it, or a follower (oribi.Options.Follow): then the
 // writer is another process, which Sync does not slow down. After a pause, Sync sends what has changed
 // meanwhile if the table still has that history; otherwise it copies all rows again and removes those
-// that are gone.
+// that are gone. While servers cannot be reached, Sync tries again and again, unless Options.Once is set.
 //
 // Errors: as for Push.
 func Sync(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o *Options) error {
-	w, err := newWriter(ctx, s, t, to, o)
+	with := o.withDefaults()
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		begin := time.Now()
+		err := syncOnce(ctx, s, t, to, with)
+		if err == nil || with.Once || ctx.Err() != nil || !client.Away(err) {
+			return unlessEnded(ctx, err)
+		}
+		if time.Since(begin) > longestWait {
+			wait = firstWait
+		}
+		with.Note(fmt.Sprintf("%v: trying again in %v", err, wait))
+		if pause(ctx, wait) != nil {
+			return nil
+		}
+	}
+}
+
+// Pauses while a cluster is away.
+const (
+	firstWait   = time.Second
+	longestWait = 30 * time.Second
+)
+
+// syncOnce is Sync until the first failure.
+func syncOnce(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o Options) error {
+	w, err := newWriter(ctx, s, t, to, &o)
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return err
 	}
 	defer w.close()
 	begun := s.Visible()
