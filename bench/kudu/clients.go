@@ -98,18 +98,20 @@ func (w *writing) each(n int, use func(b *batch.RecordBatch) error) error {
 			if err := use(b); err != nil {
 				return err
 			}
-			for i, keys := 0, batch.Values[int64](b.Columns[0]); i < len(keys); i++ {
-				keys[i] += w.step
-			}
 		}
+		w.shift(w.step)
 	}
-	back := w.step * int64((n+w.prepared-1)/w.prepared)
+	w.shift(-w.step * int64((n+w.prepared-1)/w.prepared))
+	return nil
+}
+
+// shift adds to the order keys of the rows.
+func (w *writing) shift(by int64) {
 	for _, b := range w.rows {
 		for i, keys := 0, batch.Values[int64](b.Columns[0]); i < len(keys); i++ {
-			keys[i] -= back
+			keys[i] += by
 		}
 	}
-	return nil
 }
 
 // write writes n rows.

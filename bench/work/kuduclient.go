@@ -108,7 +108,7 @@ const CommitSlower = "% slower commits"
 
 func kuduSyncLag(peers []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: KuduSyncLag, About: fmt.Sprintf("live.Sync next to a writer of %d rows of lineitem a second: the longest "+
+		Name: KuduSyncLag, About: fmt.Sprintf("live.Sync next to a writer of %d new rows of lineitem a second: the longest "+
 			"time from a commit until all of its rows are acknowledged by a Kudu server, %d tablets, and the position of the "+
 			"copy is durable; commits without sync, compared by their median with those without live.Sync", KuduSyncRate,
 			KuduBuckets),
