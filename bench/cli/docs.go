@@ -243,9 +243,15 @@ func (f *figures) page() string {
 	if len(alone) > 0 {
 		fmt.Fprintf(&b, "Without another program: %s.\n\n", strings.Join(alone, ", "))
 	}
-	for i := range f.runs {
-		fmt.Fprintf(&b, "- Run%s: %s\n", f.letter(&row{run: i}, " %s"), f.runs[i])
+	if len(f.runs) == 1 {
+		fmt.Fprintf(&b, "- Run: %s\n", f.runs[0])
+		return b.String()
 	}
+	list := make([]string, len(f.runs))
+	for i := range f.runs {
+		list[i] = f.letter(&row{run: i}, "%s: ") + f.runs[i]
+	}
+	fmt.Fprintf(&b, "Runs: %s.\n", strings.Join(list, "; "))
 	return b.String()
 }
 

@@ -34,10 +34,10 @@ func TestKilledSyncGoesOn(t *testing.T) {
 	}
 	writeRandom(t, r, s, table)
 	for range seedtest.Rounds(9, 2) {
-		killedSync(t, r, verb("sync", "--status-every", "1ns", "--replicas", "1"), func() { writeRandom(t, r, s, table) })
+		killedSync(t, r, verb("sync", "--status-every", "1ns", "--replicas", "1", "--settle", "500ms"), func() { writeRandom(t, r, s, table) })
 		writeRandom(t, r, s, table)
 	}
-	out, err := verb("sync", "--once").CombinedOutput()
+	out, err := verb("sync", "--once", "--settle", "500ms").CombinedOutput()
 	must.Do(t, err, string(out))
 	out, err = verb("compare").CombinedOutput()
 	must.Do(t, err, string(out))

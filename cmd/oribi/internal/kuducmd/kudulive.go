@@ -75,6 +75,7 @@ type targetFlags struct {
 	hash     []string
 	ranges   string
 	replicas int
+	settle   time.Duration
 }
 
 func (f *targetFlags) add(c *cobra.Command) {
@@ -83,6 +84,8 @@ func (f *targetFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.hash, "hash", nil,
 		"divide a new table by a hash, as COL[,COL]:BUCKETS; may be repeated (default: by the key)")
 	c.Flags().StringVar(&f.ranges, "range", "", "file with the ranges of a new table, as JSON")
+	c.Flags().DurationVar(&f.settle, "settle", 11*time.Second,
+		"after a copy that was killed: wait so long for its requests; servers keep them for 10 s")
 	c.Flags().IntVar(&f.replicas, "replicas", 0, "replicas of each tablet of a new table (default: the cluster's)")
 }
 
@@ -128,7 +131,7 @@ func Push(a *console.Console) *cobra.Command {
 				}
 				shown := &shownCopy{a: a, bar: a.Bar(progress.Options{What: "push", Total: stats.LiveRows})}
 				defer shown.bar.Stop()
-				p, err := live.Push(cmd.Context(), s, t, to, &live.Options{Note: shown.note, Progress: shown.rows})
+				p, err := live.Push(cmd.Context(), s, t, to, &live.Options{Settle: f.settle, Note: shown.note, Progress: shown.rows})
 				shown.bar.Stop()
 				if err != nil {
 					return err
@@ -157,7 +160,7 @@ func Sync(a *console.Console) *cobra.Command {
 					shown.bar = a.Bar(progress.Options{What: "sync"})
 				}
 				p := statusPrinter{a: a, every: every, shown: shown}
-				err := live.Sync(cmd.Context(), s, t, to, &live.Options{Once: once, Progress: p.print, Note: shown.note})
+				err := live.Sync(cmd.Context(), s, t, to, &live.Options{Once: once, Settle: f.settle, Progress: p.print, Note: shown.note})
 				shown.bar.Stop()
 				if err == nil {
 					err = errors.Join(p.last(), cmd.Context().Err())
@@ -200,6 +203,9 @@ func (p *statusPrinter) last() error {
 func (f *targetFlags) withTarget(
 	ctx context.Context, args []string, use func(*oribi.Store, *oribi.Table, live.Target) error,
 ) error {
+	if f.settle <= 0 {
+		return exit.Usage(fmt.Errorf("--settle %v: want a time such as 11s", f.settle))
+	}
 	return access.WithStore(args[0], access.Reading, func(s *oribi.Store) error {
 		t, err := access.OpenTable(s, args[1])
 		if err != nil {
