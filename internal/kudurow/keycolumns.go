@@ -95,7 +95,10 @@ func (k *keyColumns) appendRows(dst [][]byte, columns []*batch.Vector, n int) []
 // byteStrings returns the cells of v, whose form may be that with a dictionary, as slices; nil if v is
 // of fixed width.
 func byteStrings(v *batch.Vector) [][]byte {
-	if !v.Type.Variable() || v.Dict == nil {
+	if !v.Type.Variable() {
+		return nil // v.Bytes may be memory of an earlier use
+	}
+	if v.Dict == nil {
 		return v.Bytes
 	}
 	out := make([][]byte, v.Len)
