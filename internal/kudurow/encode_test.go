@@ -65,7 +65,7 @@ func TestRandomRowsAreDecoded(t *testing.T) {
 			must.Do(t, e.AppendRow(&want, op, cells, nil))
 		}
 		source := must.Get(e.Source(op, b))(t)
-		must.Equal(t, source.Fit(at, want.Bytes()), len(at))
+		must.Equal(t, source.Fit(at, 1<<30), len(at))
 		source.AppendRows(&got, at)
 		must.Equal(t, got.N, want.N)
 		must.Equal(t, got.Bytes(), want.Bytes())
