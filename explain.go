@@ -39,7 +39,7 @@ func whereText(s *schema.Schema, where []Predicate) string {
 	return readable.String()
 }
 
-// ExplainScan makes *e the explanation of a scan of rows that are in no store, as those of a
+// ExplainScan makes *e the explanation of a scan of rows that are in no store, as the rows of a
 // kudu.Table. s is their schema and where are the predicates of o.Filter, for the text. It sets
 // o.Stats, with which the caller makes the scan; the iterator that wrap returns for it sets *e when
 // it is closed, and ends after o.Limit rows, unless that is 0.

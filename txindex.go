@@ -265,7 +265,7 @@ func (s *trackedIndexScan) Close() error {
 	return s.Iterator.Close()
 }
 
-// narrow removes the entries after that of the last row from what was read.
+// narrow removes the entries after the last row's entry from what was read.
 func (s *trackedIndexScan) narrow() {
 	for _, r := range s.ranges {
 		switch {

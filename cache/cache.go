@@ -22,7 +22,7 @@
 // enters the main queue, where each Get gives it one more round. A full scan therefore passes
 // through the short queue and does not displace the values that point reads use. A full cache takes
 // a value of PutAgain at its second call only, directly into the main queue. Small values that save much,
-// those of PutLasting, have a queue of their own with up to a quarter of the bytes.
+// the values of PutLasting, have a queue of their own with up to a quarter of the bytes.
 //
 // Simpler than Kudu: one policy, no persistent memory, no pinned entries.
 package cache

@@ -245,7 +245,7 @@ func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) {
 	}
 }
 
-// appendRows appends the entries of the changed rows in [from, to), or only those of the deleted ones.
+// appendRows appends the entries of the changed rows in [from, to), or only the entries of deleted rows.
 // Only this takes the lock; reading the links of the entries does not.
 func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64, onlyDead bool) []memRow {
 	m.ascend(from, to, onlyDead, func(r memRow) bool {

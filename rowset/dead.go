@@ -154,7 +154,7 @@ func (it *Iterator) noteDead(from batch.Ordinal, n int, sel batch.Bitmap) {
 	}
 }
 
-// addDead remembers that rows [from, to) are dead as of ts, except those of blocks that are not entirely
+// addDead remembers that rows [from, to) are dead as of ts, except rows of blocks that are not entirely
 // among them.
 func (d *DiskRowSet) addDead(from, to batch.Ordinal, ts mvcc.Timestamp) {
 	rows := batch.Ordinal(d.Metadata().Rows)

@@ -263,7 +263,7 @@ func (l *logReader) write(fn func(record []byte) error) error {
 		}
 		return fn(w.Bytes())
 	}, func(from, to lsn.LSN, _ *logDamage, next mvcc.Timestamp) error {
-		// The missing records had timestamps between those of their neighbors.
+		// The missing records had timestamps between the timestamps of their neighbors.
 		ts := max(before, l.v.stored.ClockHigh, l.v.newest)
 		if next > 0 {
 			ts = next - mvcc.Timestamp(to-from+1) - 1

@@ -10,7 +10,7 @@ import (
 )
 
 // TestGapsHideNoRow adds the gaps that scans of a set of rows find, and compares the first row of a
-// narrowed range with that of the range.
+// narrowed range with the answer of the range.
 func TestGapsHideNoRow(t *testing.T) {
 	rng := seedtest.Rand(t)
 	narrowed := 0

@@ -8,7 +8,7 @@ import (
 )
 
 // Summer computes the checksum that servers compute over rows. It does not depend on their order: it is
-// the sum, modulo 2^64, of the CRC-32C of each row. The bytes of a row are those of its cells:
+// the sum, modulo 2^64, of the CRC-32C of each row. The bytes of a row are its cells:
 //
 //	4  the number of the column, from 0
 //	1  of a nullable column, 1 if the cell is not NULL
@@ -21,7 +21,7 @@ type Summer struct {
 	buf  []byte
 }
 
-// Add adds the selected rows of b, whose columns are those of the projection.
+// Add adds the selected rows of b, whose columns are the columns of the projection.
 func (s *Summer) Add(b *batch.RecordBatch) {
 	for row := range b.Rows() {
 		buf := s.buf[:0]

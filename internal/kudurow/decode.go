@@ -28,7 +28,7 @@ type Decoder struct {
 //
 // For each column, the answer has the numbers of sidecars with
 //
-//	cells of fixed width, back to back, those of NULLs zero;
+//	cells of fixed width, back to back, zeros for NULL;
 //	or, for byte strings, the rows+1 ends of the cells as 32-bit integers, the first one 0, and the bytes;
 //	and, if it is nullable, a bit for each row, lowest first, 1 if the cell is not NULL.
 //

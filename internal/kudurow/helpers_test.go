@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// exampleSchema is that of the examples of the wire protocol.
+// exampleSchema is the schema of the examples of the wire protocol.
 func exampleSchema(t testing.TB) *schema.Schema {
 	return must.Get(schema.New([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
 		{ID: 11, Name: "v", Type: schema.Int64, Nullable: true}, {ID: 12, Name: "s", Type: schema.String, Nullable: true}},

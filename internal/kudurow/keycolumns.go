@@ -48,7 +48,7 @@ func Identified(columns []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, s *schem
 	return out
 }
 
-// append appends the encoded columns of a row, whose first cells are those of the primary key.
+// append appends the encoded columns of a row, whose first cells are the primary key.
 func (k *keyColumns) append(dst []byte, key [][]byte) []byte {
 	for i, c := range k.columns {
 		dst = k.encoder.AppendCell(dst, i, key[c])
@@ -82,7 +82,7 @@ func (k *keyColumns) appendLeast(dst []byte, i int) []byte {
 	return append(dst, make([]byte, k.types[i].Width())...)
 }
 
-// appendRows appends the encoded columns of each of n rows. columns are those of the primary key.
+// appendRows appends the encoded columns of each of n rows. columns are the columns of the primary key.
 func (k *keyColumns) appendRows(dst [][]byte, columns []*batch.Vector, n int) [][]byte {
 	of := make([]keyenc.Column, len(k.columns))
 	for i, c := range k.columns {

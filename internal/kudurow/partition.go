@@ -164,7 +164,7 @@ func (p *Partitioner) Levels(start []byte, levels int) (buckets []int32, err err
 	return buckets, nil
 }
 
-// AppendKey appends the partition key of a row, whose first cells are those of the primary key, none
+// AppendKey appends the partition key of a row, whose first cells are the primary key, none
 // NULL.
 func (p *Partitioner) AppendKey(dst []byte, key [][]byte) []byte {
 	var buf [128]byte
@@ -185,7 +185,7 @@ func (p *Partitioner) AppendKey(dst []byte, key [][]byte) []byte {
 	return dst
 }
 
-// AppendKeys appends the partition keys of n rows. columns are those of the primary key, with at least
+// AppendKeys appends the partition keys of n rows. columns are the columns of the primary key, with at least
 // n cells, none of them NULL.
 func (p *Partitioner) AppendKeys(dst [][]byte, columns []*batch.Vector, n int) [][]byte {
 	if p.custom != nil {

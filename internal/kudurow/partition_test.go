@@ -72,7 +72,7 @@ func upTo(n int) (out []int) {
 	return out
 }
 
-// The keys of all rows of a batch are those of each row.
+// The keys of all rows of a batch are the keys of each row.
 func TestKeysOfBatches(t *testing.T) {
 	r := seedtest.Rand(t)
 	custom := 0

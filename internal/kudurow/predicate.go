@@ -15,7 +15,7 @@ import (
 type Tests struct {
 	// Server are the predicates that a server applies. They pass all rows of the result.
 	Server []*kudurpcpb.ColumnPredicatePB
-	// Client are those of the predicates that the client must apply too. They are prepared.
+	// Client are the predicates that the client must apply too. They are prepared.
 	Client []batch.Predicate
 	// None is whether no row passes.
 	None bool

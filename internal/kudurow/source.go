@@ -29,7 +29,7 @@ type sourceColumn struct {
 	nulls bool
 }
 
-// Source checks the selected rows of b. Its columns are those of the table with their names; a column
+// Source checks the selected rows of b. Its columns have the names of columns of the table; a column
 // that b lacks is not given; a delete gives the key only. Errors: *CellError with the row; ErrRow;
 // ErrSchema for a column that the table does not have, or has with another type.
 func (e *Encoder) Source(op Operation, b *batch.RecordBatch) (*Source, error) {
@@ -131,7 +131,7 @@ func (s *Source) checkKeys(selected batch.Bitmap) error {
 // Keys returns the columns of the primary key; nil for an auto-incrementing one that is not given.
 func (s *Source) Keys() []*batch.Vector { return s.keys }
 
-// Cells sets cells to those of the primary key of a row.
+// Cells sets cells to the primary key of a row.
 func (s *Source) Cells(cells [][]byte, row int) {
 	for i, v := range s.keys {
 		if v == nil { // the auto-incrementing column

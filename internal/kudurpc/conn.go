@@ -274,7 +274,7 @@ func (c *conn) failure() error {
 	return c.err
 }
 
-// idle reports since when there has been no call, if there is none in flight.
+// idle reports since when there has been no call, unless a call is in flight.
 func (c *conn) idle() (since time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/must"
 )
 
-// A negative ID has ten bytes; the lengths are those of the description of frames.
+// A negative ID has ten bytes; the description of frames has the lengths.
 func TestBytesOfFrames(t *testing.T) {
 	got := must.Get(AppendFrame([]byte("x"), &pb.RequestHeader{CallId: proto.Int32(-3)}, nil, 100))(t)
 	must.Equal(t, got, append([]byte("x"), must.Hex(t, "0000000d 0b 18fdffffffffffffffff01 00")...))

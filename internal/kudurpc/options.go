@@ -16,7 +16,7 @@ type Options struct {
 	// JWT, if not empty, is a JSON Web Token in compact form, sent to servers whose certificates
 	// RootCAs sign, instead of the user's name.
 	JWT string
-	// RootCAs sign the certificates of servers, in addition to those of Pool.Trust.
+	// RootCAs sign the certificates of servers, in addition to the certificates of Pool.Trust.
 	RootCAs *x509.CertPool
 	// Insecure allows connections to other hosts that are not encrypted, or with any certificate. A
 	// token or JWT still needs a certificate that is signed.

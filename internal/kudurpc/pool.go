@@ -94,7 +94,7 @@ func (p *Pool) Trust(cas [][]byte, token *pb.SignedTokenPB) error {
 }
 
 // Do makes one attempt of a call at a server, until the deadline of ctx or Options.CallTimeout. The
-// connection is made with the token of Trust, if there is one. Errors: *Error; within it the error
+// connection is made with the token of Trust, unless that is nil. Errors: *Error; within it the error
 // of ctx.
 func (p *Pool) Do(ctx context.Context, address string, c *Call) error {
 	return p.do(ctx, target{address: address}, c)
@@ -133,7 +133,7 @@ func describe(err error, server, method, tablet string, sent bool) error {
 	return &e
 }
 
-// conn returns a connection, which it makes if there is none.
+// conn returns a connection, an existing one or a new one.
 func (p *Pool) conn(ctx context.Context, to target) (*conn, error) {
 	for {
 		l, err := p.link(to)

@@ -57,7 +57,7 @@ func verifyChain(chain []*x509.Certificate, roots *x509.CertPool) error {
 	return nil
 }
 
-// handshakeError returns the error of a failed handshake. That of a server which uses Kerberos is
+// handshakeError returns the error of a failed handshake. The error of a server that uses Kerberos is
 // always the same: its certificate has its principal in an extension whose identifier has a number
 // of 128 bits, which crypto/x509 does not parse.
 func handshakeError(err error) error {

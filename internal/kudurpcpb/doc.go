@@ -1,5 +1,5 @@
 // Package kudurpcpb contains the protobuf messages of calls to Apache Kudu's servers, with Kudu's
-// field numbers and types. They use those of package kudupb, where columns, schemas, and rows are.
+// field numbers and types. They use the messages of package kudupb, where columns, schemas, and rows are.
 //
 // It is a package of its own, so that a program that only embeds a store does not link it. As in
 // package kudupb, enums are int32 fields, and the name of the proto package differs from Kudu's.

@@ -62,7 +62,7 @@ func (n *Network) Calm(calm bool) {
 	n.calm = calm
 }
 
-// Deliver delivers late requests at once, so that those of a copy that has ended arrive before the next
+// Deliver delivers late requests at once, so that the requests of a copy that has ended arrive before the next
 // one begins: servers cannot tell them from its own.
 func (n *Network) Deliver() {
 	n.mu.Lock()

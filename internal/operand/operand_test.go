@@ -20,7 +20,7 @@ var numbers = []schema.Column{{Type: schema.Int8}, {Type: schema.Int16}, {Type: 
 	{Type: schema.Decimal32, Precision: 7, Scale: 2}, {Type: schema.Decimal64, Precision: 18},
 	{Type: schema.Decimal128, Precision: 38, Scale: 38}}
 
-// Sums of integers and decimals are those of big.Int, or refused if the column cannot represent them.
+// Sums of integers and decimals are the sums of big.Int, or refused if the column cannot represent them.
 // Of two operands that can be joined, the one does what both do.
 func TestAddMatchesBigIntegers(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 2))

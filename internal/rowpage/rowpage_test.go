@@ -329,7 +329,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkAppend packs rows like those of TPC-H's lineitem.
+// BenchmarkAppend packs rows like TPC-H's lineitem.
 func BenchmarkAppend(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var columns []schema.Column

@@ -294,7 +294,7 @@ func TestReadersOfQueuesNextToWritersAgreeWithTheModel(t *testing.T) {
 func readQueuesNextToWriters(t *testing.T, seed uint64, rounds int) {
 	q := newQueues(t, 2)
 	var writers, others sync.WaitGroup
-	// A round allows two reads and one flush or compaction, unless those of earlier rounds are still due.
+	// A round allows two reads and one flush or compaction, unless the ones of earlier rounds are still due.
 	reads, works := make(chan struct{}, 4), make(chan struct{}, 1)
 	for number := range 2 {
 		w := &queueWriter{queues: q, number: number, r: rand.New(rand.NewPCG(seed, uint64(number))), end: map[int64]int64{}}

@@ -102,7 +102,7 @@ func (m *masters) follow(leader string, answer *pb.ConnectToMasterResponsePB) (s
 	return leader, m.finding, nil
 }
 
-// ask asks all masters, also those of which others tell, and returns the leader's answer. Errors:
+// ask asks all masters, also masters that others name, and returns the leader's answer. Errors:
 // *noLeader.
 func (m *masters) ask(ctx context.Context) (string, *pb.ConnectToMasterResponsePB, error) {
 	asked := map[string]error{}

@@ -22,7 +22,7 @@ type Options struct {
 	// RootCAs must be set.
 	JWT string
 	// RootCAs sign the certificates of the servers. The leading master adds the cluster's own CA,
-	// which signs those of the other servers.
+	// which signs the other servers' certificates.
 	RootCAs *x509.CertPool
 	// Insecure allows connections to other hosts in clear text, or with any certificate. Whoever can
 	// change the bytes between the hosts can then read and write as this client.

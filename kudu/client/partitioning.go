@@ -35,7 +35,7 @@ type Hash struct {
 // nil, or missing at the end, is the least of its column.
 type Range struct {
 	From, To []any  // Go values, as in rows; without any, there is no bound
-	Hash     []Hash // nil: those of the table. They are as many as those of the table
+	Hash     []Hash // nil: the table's hashes. Own hashes are as many as the table's
 }
 
 // message returns p as a master expects it: in bounds if all ranges have the hashes of the table,
@@ -86,7 +86,7 @@ func (r *Range) check(p *Partitioning, i int) error {
 	return nil
 }
 
-// message returns a range with its hashes, which are its own or those of p.
+// message returns a range with its hashes, its own or p's.
 func (r *Range) message(p *Partitioning, s *schema.Schema) (
 	*kudupb.PartitionSchemaPB_RangeWithHashSchemaPB, error,
 ) {

@@ -25,7 +25,7 @@ import (
 type Scan struct {
 	t    *Table
 	p    *plan
-	left int64 // of the limit, if there is one
+	left int64 // of the limit, unless that is 0
 
 	cancel  context.CancelFunc
 	results chan *answer // is closed after the last one

@@ -366,7 +366,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// Sums are those of the rows, and begin anew when a server fails.
+// Servers sum the rows that were written, and a sum begins anew when a server fails.
 func TestChecksums(t *testing.T) {
 	r := seedtest.Rand(t)
 	d, _ := withRows(t, r, 300)

@@ -37,7 +37,7 @@ func (s *Scan) open(ctx context.Context, id string) (*tabletScan, error) {
 	return &tabletScan{s: s, id: id, try: try}, nil
 }
 
-// read reads a tablet to its end. first is the first answer, nil if there was none.
+// read reads a tablet to its end. first is the first answer, nil before it.
 func (r *tabletScan) read(ctx context.Context, first *answer) error {
 	defer r.close(ctx)
 	for a := first; ; {

@@ -171,7 +171,7 @@ func TestServersKeepWhatSessionsWrite(t *testing.T) {
 	l.checkTests(t)
 }
 
-// checkSums compares the servers' sums with those of the rows.
+// checkSums compares the servers' sums with the sums of the rows.
 func (l *liveTable) checkSums(t *testing.T, of *Scan) {
 	t.Helper()
 	sums, _ := must.Get2(l.Checksum(t.Context(), ScanOptions{At: of.At()}))(t)

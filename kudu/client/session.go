@@ -67,7 +67,7 @@ func (o SessionOptions) withDefaults() (SessionOptions, error) {
 //
 // A session that could not write a request has failed: which of its rows are written is then unknown,
 // and all its calls return the error. A row that a server refuses does not fail the session: Flush
-// returns it. The rows of one request become visible together, those of several do not.
+// returns it. The rows of one request become visible together, the rows of several do not.
 //
 // A Session is not safe for concurrent use; a table may have several.
 type Session struct {
@@ -103,7 +103,7 @@ type Session struct {
 // Flushed is what a session has written since the last Flush.
 type Flushed struct {
 	Rows int64 // without those in RowErrors
-	// Timestamp is the highest one of the rows; 0 if there are none. A scan at Timestamp+1 sees them.
+	// Timestamp is the highest one of the rows; 0 without rows. A scan at Timestamp+1 sees them.
 	Timestamp mvcc.Timestamp
 	RowErrors []*RowError // in no order
 	More      int64       // row errors that were not kept
@@ -181,7 +181,7 @@ func (s *Session) Close() error {
 }
 
 // Apply adds an operation on a row, of which cells has a cell for each column of the table, nil for
-// NULL: the bytes of a batch.Vector. A delete uses those of the key only, an insert not the
+// NULL: the bytes of a batch.Vector. A delete uses the key only, an insert not the
 // auto-incrementing column. It waits if rows take too much memory. Errors: those of AppendRow, with
 // ErrRow; ErrNotCovered; those of the session.
 func (s *Session) Apply(ctx context.Context, op Op, cells [][]byte) error {
@@ -220,8 +220,8 @@ func (s *Session) checkPartition(op Op) error {
 	return nil
 }
 
-// ApplyBatch adds an operation on each of the selected rows of b, whose columns are those of the table
-// with their names: a column that b lacks is not given. Nothing is kept of b. If a row is refused, none
+// ApplyBatch adds an operation on each of the selected rows of b, whose columns have the names of
+// columns of the table: a column that b lacks is not given. Nothing is kept of b. If a row is refused, none
 // is added; if ctx ends while the session waits for memory, some are. Errors: as Apply; ErrNoColumn; ErrSchema.
 func (s *Session) ApplyBatch(ctx context.Context, op Op, b *batch.RecordBatch) error {
 	if err := s.ready(ctx); err != nil {
@@ -332,7 +332,7 @@ func (s *Session) rotateAll() {
 	}
 }
 
-// ready waits until rows take little enough memory. Errors: those of ctx and of the session.
+// ready waits until rows take little enough memory. Errors: ctx's and the session's.
 func (s *Session) ready(ctx context.Context) error {
 	s.mu.Lock()
 	full, err := s.used >= s.o.MemoryBytes, s.failed

@@ -165,7 +165,7 @@ func TestCreateTableAgain(t *testing.T) {
 	must.Contain(t, err.Error(), "a table with other columns")
 }
 
-// An attempt that has not reached a master creates no table: that of another client is ErrExists.
+// An attempt that has not reached a master creates no table: a table of another client is ErrExists.
 func TestCreateTableThatWasNotSent(t *testing.T) {
 	f := newFakeCluster(t, 2)
 	c, _ := f.connect(Options{}, 0, 1)
@@ -314,7 +314,7 @@ func TestAuthzTokensAreRenewed(t *testing.T) {
 	must.Equal(t, string(again.authz.current().TokenData), "2")
 }
 
-// Bounds are read as they were given, also those of some columns only. Without a list of columns, the
+// Bounds are read as they were given, also bounds of some columns only. Without a list of columns, the
 // ranges are of the primary key.
 func TestBoundsAreReadBack(t *testing.T) {
 	s := testSchema(t)

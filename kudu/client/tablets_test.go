@@ -65,7 +65,7 @@ type fakeScanner struct {
 	sum     bool
 }
 
-// rowColumns is that of the tables of these tests.
+// rowColumns are the columns of the tables of these tests.
 var rowColumns = []schema.Column{{Name: "k", Type: schema.Int32}, {Name: "n", Type: schema.String},
 	{Name: "v", Type: schema.Int64, Nullable: true}, {Name: "x", Type: schema.Double, Nullable: true}}
 

@@ -24,7 +24,7 @@ func (c *clock) see(ts uint64) {
 	}
 }
 
-// now returns the highest timestamp, nil if there is none.
+// now returns the highest timestamp, nil before the first one.
 func (c *clock) now() *uint64 {
 	if ts := c.last.Load(); ts != 0 {
 		return &ts
@@ -65,7 +65,7 @@ func (t *Table) tries(ctx context.Context, id string, writes, followers bool) (*
 	return a, nil
 }
 
-// leader returns the index of the leader, -1 if there is none.
+// leader returns the index of the leader, -1 if no replica leads.
 func (a *tries) leader() int {
 	for i := range a.tablet.replicas {
 		if a.tablet.replicas[i].leads {

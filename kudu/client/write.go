@@ -65,7 +65,7 @@ func (s *Session) begin() *pb.RequestIdPB {
 	return &pb.RequestIdPB{ClientId: &s.id, SeqNo: proto.Int64(s.seq), AttemptNo: proto.Int64(0)}
 }
 
-// next makes id that of another attempt. Servers forget the answers below the first request that is not
+// next makes id the ID of another attempt. Servers forget the answers below the first request that is not
 // complete, so it is the lowest one of all tablets.
 func (s *Session) next(id *pb.RequestIdPB) {
 	s.mu.Lock()

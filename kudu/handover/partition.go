@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// partition decides which rows belong to a tablet: those of its buckets with partition keys in
+// partition decides which rows belong to a tablet: the rows of its buckets with partition keys in
 // [start, end).
 type partition struct {
 	keys       *keyenc.Encoder // of the primary key

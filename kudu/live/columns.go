@@ -30,7 +30,7 @@ func Unsuitable(t *oribi.Table) (list []string) {
 	return list
 }
 
-// pairs returns, by the IDs of a table's columns, those of the target's columns with the same names.
+// pairs returns, by the IDs of a table's columns, the IDs of the target's columns with the same names.
 func pairs(from, to *schema.Schema) map[uint32]uint32 {
 	m := make(map[uint32]uint32, len(from.Columns))
 	for i := range from.Columns {
@@ -134,7 +134,7 @@ func namesAt(target *schema.Schema, known map[uint32]uint32) map[uint32]string {
 	return names
 }
 
-// renames returns the renames of columns to names that are free. If there are none, one of the columns
+// renames returns the renames of columns to names that are free. If no such name is free, one of the columns
 // gives up its name.
 func renames(now *schema.Schema, names map[uint32]string, target *schema.Schema) (steps []client.Alteration) {
 	var blocked []client.Alteration

@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/kudu/client"
 )
 
-// Errors that a caller can act on, besides those of packages oribi and client. Test for them with
+// Errors that a caller can act on, besides the errors of packages oribi and client. Test for them with
 // errors.Is.
 var (
 	ErrCorrupt     = fault.ErrCorrupt     // the position of a copy is damaged
@@ -18,7 +18,7 @@ var (
 
 	// ErrOtherTable: the table at the other end is not the one of the copy so far: it was dropped and
 	// made again, or it belongs to another cluster.
-	ErrOtherTable = errors.New("another table than that of the copy so far")
+	ErrOtherTable = errors.New("not the table of the copy so far")
 	// ErrRefused: the cluster refused rows. RowsError has them.
 	ErrRefused = errors.New("the cluster refused rows")
 )

@@ -14,7 +14,7 @@ import (
 
 const (
 	mergeMemory = 32 << 20 // for the answers of all tablets
-	leastMemory = 64 << 10 // for those of a tablet
+	leastMemory = 64 << 10 // for the answers of a tablet
 )
 
 // merged is the rows of all tablets of a cluster's table in the order of their keys.

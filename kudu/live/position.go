@@ -135,7 +135,7 @@ func (p filePosition) lock() (io.Closer, error) {
 	return l, err
 }
 
-// loadPosition returns the saved position, nil if there is none.
+// loadPosition returns the saved position, nil before the first one.
 func loadPosition(p Position) (*position, error) {
 	b, err := p.Load()
 	if err != nil || b == nil {

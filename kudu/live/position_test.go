@@ -65,7 +65,7 @@ func columns(names ...string) *schema.Schema {
 // What a target shows is not asked for again.
 func TestAlterationsFollowColumnsByID(t *testing.T) {
 	for _, c := range []struct {
-		name, known, target string // by ID: that of the target's column; its name
+		name, known, target string // by ID: the ID of the target's column; its name
 		steps               int
 		adds, adopted       bool
 	}{

@@ -89,7 +89,7 @@ type puller struct {
 }
 
 // Pull copies a table of a cluster, as it is at one time, into a new table of a store; an empty name is
-// that of the cluster's. A call that goes on after an interrupted one begins again. The rows become
+// the name of the cluster's table. A call that goes on after an interrupted one begins again. The rows become
 // visible together.
 //
 // Errors: ErrExists if the store has a table of that name, unless an interrupted Pull has made it;

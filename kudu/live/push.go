@@ -52,7 +52,7 @@ func Push(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o *Opt
 	return Pushed{Table: w.target.Name, Rows: w.rows, Timestamp: w.pos.Done, Written: w.pos.Written}, nil
 }
 
-// bring brings the target to a state of the store: that of the first copy, or a later one.
+// bring brings the target to a state of the store: the state of the first copy, or a later one.
 func (w *writer) bring(ctx context.Context, s *oribi.Store) error {
 	w.stray()
 	if w.pos.Copied {

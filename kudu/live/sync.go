@@ -15,7 +15,7 @@ import (
 // ends, which is no error. A transaction that changes several rows may become visible in the cluster
 // one tablet after the other. Alterations of the table's columns are made in the cluster, too.
 //
-// The store is that of the process that writes it, or a follower (oribi.Options.Follow): then the
+// The store is open in the process that writes it, or is a follower (oribi.Options.Follow): then the
 // writer is another process, which Sync does not slow down. After a pause, Sync sends what has changed
 // meanwhile if the table still has that history; otherwise it copies all rows again and removes those
 // that are gone. While servers cannot be reached, Sync tries again and again, unless Options.Once is set.

@@ -20,7 +20,7 @@ type Target struct {
 	// Table is its name; empty is the name in the store. If it does not exist, it is created with the
 	// same columns.
 	Table string
-	// Partitioning and Replicas are those of a new table; nil and 0 are Propose's and the cluster's.
+	// Partitioning and Replicas are for a new table; nil and 0 are Propose's and the cluster's.
 	Partitioning *client.Partitioning
 	Replicas     int
 	// Position keeps how far the copy has come. nil is a file in the directory PositionDir of the
@@ -49,7 +49,7 @@ type Options struct {
 
 // Status is how far a copy is.
 type Status struct {
-	// Timestamp is that of the store up to which everything has arrived; while the first copy is made,
+	// Timestamp is the timestamp of the store up to which everything has arrived; while the first copy is made,
 	// it is 0.
 	Timestamp mvcc.Timestamp
 	// Written is the highest timestamp that the cluster has given to what was written: a scan of the

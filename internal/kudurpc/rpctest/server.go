@@ -21,9 +21,9 @@ type Options struct {
 	TLS *tls.Certificate
 	// Wrap demands encryption from clients on the same host.
 	Wrap bool
-	// MaxTLS is the newest version of TLS; 0 is that of package tls.
+	// MaxTLS is the newest version of TLS; 0 is the newest of package tls.
 	MaxTLS uint16
-	// Mechanisms are those of SASL; nil is PLAIN.
+	// Mechanisms are the mechanisms of SASL; nil is PLAIN.
 	Mechanisms []string
 	// Token is the only token that the server takes; nil is none. A client that offers one is asked
 	// for it.

@@ -1,5 +1,5 @@
 // Package harm runs the trials of copies between stores and a running Kudu cluster, see
-// TestCopiesSurviveHarm in package kudu/live: the servers are those of tests, so a trial is a test.
+// TestCopiesSurviveHarm in package kudu/live: only tests start servers, so a trial is a test.
 package harm
 
 import (

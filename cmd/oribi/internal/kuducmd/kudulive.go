@@ -37,8 +37,8 @@ type clusterFlags struct {
 
 func (f *clusterFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.masters, "masters", nil, "addresses of the cluster's masters: HOST:PORT,…")
-	c.Flags().StringVar(&f.user, "user", "", "name that the servers record (default: that of the process's user)")
-	c.Flags().StringVar(&f.ca, "ca", "", "file with the certificates, in PEM, that sign those of the servers")
+	c.Flags().StringVar(&f.user, "user", "", "name that the servers record (default: the name of the process's user)")
+	c.Flags().StringVar(&f.ca, "ca", "", "file with the certificates, in PEM, that sign the servers' certificates")
 	c.Flags().BoolVar(&f.insecure, "insecure", false, "allow servers whose certificates cannot be checked")
 	verb.Require(c, "masters")
 }
