@@ -58,8 +58,8 @@ func NewReplayer(tables []*tablet.Replayer, nextTable uint32, has map[uint32]lsn
 	return r
 }
 
-// Add applies a record, or will apply it before Close returns. It copies payload. The error may be
-// that an earlier record failed.
+// Add applies a record, or will apply it before Close returns. It copies payload. An error may be
+// about an earlier record.
 func (r *Replayer) Add(lsn lsn.LSN, ts mvcc.Timestamp, payload []byte) error {
 	if r.atOnce < replayAtOnce {
 		r.atOnce += len(payload)
