@@ -158,12 +158,12 @@ func TestSyncWaitsForACluster(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cluster.Stop(cluster.Servers[0])
-	away, done := make(chan string, 100), make(chan mvcc.Timestamp, 10000)
+	away, done := make(chan string, 100), make(chan Status, 10000)
 	ended := make(chan error, 1)
 	go func() {
 		err := Sync(ctx, s, table, Target{Cluster: c}, &Options{Interval: 10 * time.Millisecond, Settle: time.Millisecond,
 			Session: client.SessionOptions{Timeout: 500 * time.Millisecond},
-			Note:    func(text string) { away <- text }, Progress: func(s Status) { done <- s.Timestamp }})
+			Note:    func(text string) { away <- text }, Progress: func(s Status) { done <- s }})
 		away <- fmt.Sprint("ended: ", err)
 		ended <- err
 	}()
@@ -175,7 +175,12 @@ func TestSyncWaitsForACluster(t *testing.T) {
 	}
 	cluster.StartServer(cluster.Servers[0])
 	churn(t, r, s, table, 200)
-	for <-done < s.Visible() {
+	last := Status{}
+	for last.Timestamp < s.Visible() {
+		last = <-done
+	}
+	if last.Failed == 0 {
+		t.Error("the status counts no failure")
 	}
 	cancel()
 	must.Do(t, <-ended)

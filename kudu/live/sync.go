@@ -23,12 +23,14 @@ import (
 // Errors: as for Push.
 func Sync(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o *Options) error {
 	with := o.withDefaults()
+	failed := int64(0)
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		begin := time.Now()
-		err := syncOnce(ctx, s, t, to, with)
+		err := syncOnce(ctx, s, t, to, with, failed)
 		if err == nil || with.Once || ctx.Err() != nil || !client.Away(err) {
 			return unlessEnded(ctx, err)
 		}
+		failed++
 		if time.Since(begin) > longestWait {
 			wait = firstWait
 		}
@@ -45,13 +47,14 @@ const (
 	longestWait = 30 * time.Second
 )
 
-// syncOnce is Sync until the first failure.
-func syncOnce(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o Options) error {
+// syncOnce is Sync until the next failure, before which there were some.
+func syncOnce(ctx context.Context, s *oribi.Store, t *oribi.Table, to Target, o Options, failed int64) error {
 	w, err := newWriter(ctx, s, t, to, &o)
 	if err != nil {
 		return err
 	}
 	defer w.close()
+	w.failed = failed
 	begun := s.Visible()
 	for again := true; again; {
 		if err = w.bring(ctx, s); err == nil && !w.o.Once {

@@ -43,21 +43,22 @@ type Options struct {
 	Session client.SessionOptions
 	// Note, if not nil, is called with a sentence about what the copy does for a long time.
 	Note func(text string)
-	// Progress, if not nil, is called after each position that was saved.
+	// Progress, if not nil, is called after each position that was saved, and once in an Interval.
 	Progress func(Status)
 }
 
 // Status is how far a copy is.
 type Status struct {
-	// Timestamp is the timestamp of the store up to which everything has arrived; while the first copy is made,
-	// it is 0.
+	// Timestamp is the timestamp of the store up to which everything has arrived; while the first copy is
+	// made, it is 0.
 	Timestamp mvcc.Timestamp
 	// Written is the highest timestamp that the cluster has given to what was written: a scan of the
 	// cluster's table at Written+1 has all of it.
 	Written mvcc.Timestamp
 	Rows    int64         // that were sent since the call
-	Behind  int64         // changes that are known and have not arrived
-	Lag     time.Duration // since the oldest change that has not arrived; 0 if nothing is behind
+	Behind  int64         // changes that were sent and have not arrived, and batches that wait
+	Lag     time.Duration // since the oldest change that was sent and has not arrived; else 0
+	Failed  int64         // how often Sync has begun anew, since servers could not be reached
 }
 
 const (

@@ -36,6 +36,7 @@ type writer struct {
 	ahead   bool      // rows were sent that are later than the position
 	rows    int64     // sent
 	pending int64     // sent since the last position
+	failed  int64     // see Status
 	since   time.Time // when the first one of pending was committed
 }
 
@@ -191,7 +192,8 @@ func (w *writer) savePosition() error {
 
 // status returns how far the copy is, with a number of changes that were not sent yet.
 func (w *writer) status(unsent int) Status {
-	s := Status{Timestamp: w.pos.Done, Written: w.pos.Written, Rows: w.rows, Behind: w.pending + int64(unsent)}
+	s := Status{Timestamp: w.pos.Done, Written: w.pos.Written, Rows: w.rows, Behind: w.pending + int64(unsent),
+		Failed: w.failed}
 	if w.pending > 0 {
 		s.Lag = max(0, time.Since(w.since))
 	}

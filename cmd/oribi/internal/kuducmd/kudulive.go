@@ -195,8 +195,8 @@ func (p *statusPrinter) print(s live.Status) {
 // last prints the last status.
 func (p *statusPrinter) last() error {
 	s := &p.status
-	return p.a.Printf(`{"ts":%d,"kudu_ts":%d,"rows":%d,"lag_seconds":%.3f,"lag_rows":%d,"errors":0}`+"\n", s.Timestamp, s.Written,
-		s.Rows, s.Lag.Seconds(), s.Behind)
+	return p.a.Printf(`{"ts":%d,"kudu_ts":%d,"rows":%d,"lag_seconds":%.3f,"lag_rows":%d,"errors":%d}`+"\n", s.Timestamp,
+		s.Written, s.Rows, s.Lag.Seconds(), s.Behind, s.Failed)
 }
 
 // withTarget opens a table for reading, next to its writer, and a cluster.
